@@ -1,8 +1,11 @@
 """How far a long computation is: a bar with what is done, and how long it took and will take."""
 
 import sys
+import time
 
 from tqdm import tqdm
+
+EVERY = 5  # seconds, at least, between two notes
 
 
 def spoken(seconds: float) -> str:
@@ -29,8 +32,16 @@ class Progress(tqdm):
 
     def __init__(self, title: str, total: int):
         super().__init__(desc=title, total=total, file=sys.stdout, mininterval=0)
+        self.noted = time.monotonic()
 
     def advance(self, message: str = "") -> None:
         """One step more is done; `message` names it."""
         self.set_postfix_str(message, refresh=False)
         self.update()
+        self.noted = time.monotonic()
+
+    def note(self, message: str) -> None:
+        """How far a long step is, where nothing was printed for a while."""
+        if time.monotonic() > self.noted + EVERY:
+            self.set_postfix_str(message)
+            self.noted = time.monotonic()

@@ -25,8 +25,10 @@ from lib.analysis import (
     summarise,
 )
 from lib.analysis import statistics as ours
+from lib.analysis.measuring import batches_of
 from lib.analysis.statistics import bootstrap, estimate, interval, t_interval, weighted_mean
 from lib.datasets.batches import batches, collate
+from lib.importance import gradient, quantity
 from lib.quantity import Quantity, bounds_of, declare, tau_name, title_of, unit_of
 from tests import small
 
@@ -115,13 +117,25 @@ def test_a_bounded_quantity_leaves_long_texts_out_and_says_so():
     assert frame[["none_a", "none_b"]].isna().all(axis=None) and "none" not in frame
 
 
-def test_the_model_is_left_as_it_was():
-    model = small.model()
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_model_and_the_mode_of_gradients_are_left_as_they_were(enabled):
+    model, norms = small.model(), quantity("norms", gradient)
     model.train()
     model.encoder.eval()
-    measure(model, batches(small.split(LENGTHS), 3), small.quantities(squares=squares))
-    assert model.training and not model.encoder.training
+    with torch.set_grad_enabled(enabled):
+        measure(model, batches(small.split(LENGTHS), 3), [norms])
+        with pytest.raises(ZeroDivisionError):
+            measure(model, batches(small.split(LENGTHS), 3), small.quantities(fails=lambda *given: 1 / 0))
+        assert torch.is_grad_enabled() is enabled and model.training and not model.encoder.training
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_batches_get_smaller_with_the_number_of_classes():
+    sizes = []
+    for number in (2, 32, 300, 10**6):
+        corpus = SimpleNamespace(classes=range(number))
+        batches_of(SimpleNamespace(corpus=corpus, batches=lambda split, size: sizes.append(size)), "test")
+    assert sizes == [512, 512, 55, 1]
 
 
 def test_a_wrong_quantity_and_a_diverged_model_are_clear_errors():

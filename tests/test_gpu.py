@@ -5,7 +5,11 @@ from dataclasses import replace
 import everything
 import pandas as pd
 import pytest
+import torch
+from small import WORDS, Foreign, batch
 
+from lib.importance import leave_one_out
+from lib.models import AttentionClassifier
 from lib.training import Run, train, train_all
 
 FEW = (("epochs", 2), ("embedding_size", 20), ("hidden_size", 16))
@@ -22,6 +26,16 @@ def store(gpu, tmp_path, monkeypatch):
 def test_every_measure_is_that_of_the_cpu(name, gpu):
     frame = everything.measured(name, gpu)
     pd.testing.assert_frame_equal(frame, everything.measured(name), rtol=1e-6, atol=1e-8)
+
+
+def test_leave_one_out_is_in_full_single_precision(gpu):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        tested = AttentionClassifier(torch.randn(len(WORDS) + 4, 64), "bilstm", "additive", hidden_size=64)
+    given = batch((30, 9, 12))
+    near = leave_one_out(Foreign(tested), given)
+    far = leave_one_out(Foreign(tested.to(gpu)), given.to(gpu))  # each shortened text through cuDNN
+    torch.testing.assert_close(far.cpu(), near, rtol=1e-3, atol=1e-5)
 
 
 def test_training_is_that_of_the_cpu(gpu):

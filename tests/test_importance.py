@@ -1,6 +1,7 @@
 """Importances against brute force, a hand computation and captum."""
 
 import sys
+import weakref
 
 import pytest
 import torch
@@ -179,6 +180,20 @@ def test_padding_and_other_texts_change_nothing(encoder, attention, outputs):
         assert (expected[~given.mask] == 0).all() and expected.isfinite().all()
         assert torch.allclose(padded[:, : expected.shape[1]], expected, atol=1e-12) and (padded[~wider.mask] == 0).all()
         assert torch.allclose(measure(tested, alone)[0], expected[2, : alone.tokens.shape[1]], atol=1e-12)
+
+
+def test_the_gradients_of_many_classes_are_never_in_memory_together(monkeypatch):
+    made, held, plain = [], [], torch.autograd.grad
+
+    def grad(*given, **options):
+        held.append(sum(one() is not None for one in made))
+        (found,) = plain(*given, **options)
+        made.append(weakref.ref(found))
+        return (found,)
+
+    monkeypatch.setattr(torch.autograd, "grad", grad)
+    importance.gradient_times_input(model(outputs=9), batch())
+    assert len(held) == 9 and max(held) <= 1
 
 
 def test_a_sure_model_still_ranks_its_tokens():

@@ -9,7 +9,7 @@ import torch
 from scipy.special import rel_entr
 from torch import Tensor
 
-from lib.analysis.measuring import BATCH, attention_weights, max_attention, measure
+from lib.analysis.measuring import attention_weights, batches_of, max_attention, measure
 from lib.analysis.statistics import Effect
 from lib.analysis.summaries import classification, effects_between, mean_effect, per_group, rows_where, summarise
 from lib.datasets.batches import Batch
@@ -48,9 +48,9 @@ def measure_versus_base(
             if model.corpus.checksum != base.corpus.checksum:
                 raise ValueError(f"{model.run} and its base {base.run} read other data; they must read the same")
             if base.run not in outputs:
-                outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, base.batches("test", BATCH))
+                outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, batches_of(base, "test"))
             wanted = [*distances(outputs[base.run]), *quantities]
-            frame = measure(model.model, model.batches("test", BATCH), wanted, model.run, progress)
+            frame = measure(model.model, batches_of(model, "test"), wanted, model.run, progress)
             frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames, ignore_index=True)
 

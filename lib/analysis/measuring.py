@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -20,6 +20,7 @@ from lib.training import Trained
 
 RUN = (*RUN_COLUMNS, "seed")
 BATCH = 512  # texts: the searches and sweeps are fastest on many at once
+LOGITS = 2**14  # texts x classes: of each there are values for each token, or draw
 OWN_COLUMNS = (*RUN, "instance", "length", "label", "prediction", "probability", "left_out")
 MOST_CLASSES = 6  # of which there is a text to be read
 READABLE = 60  # tokens: the longest text that is chosen to be read, where there is a shorter one
@@ -41,7 +42,7 @@ def measure(
 
     Args:
         run: an object with the attributes dataset, encoder, attention, projection, variant, layers and seed.
-        progress: a lib.progress.Progress, advanced once when all batches are done.
+        progress: a lib.progress.Progress, advanced once when all batches are done; until then notes say how far it is.
     Returns:
         the run's columns (empty without a run), instance, length (tokens), label, prediction, probability (of class 1;
         of the predicted class where there are more than two), left_out, and a column per quantity.
@@ -56,6 +57,8 @@ def measure(
     with eval_mode(model):
         for batch in micro_batches(batches, words_at_once(model, WORDS)):
             rows += measure_batch(model, batch.to(device), quantities, columns)
+            if progress is not None:
+                progress.note(f"{run}: {len(rows):,} texts")
     if progress is not None:
         progress.advance(str(run or ""))
     columns = {quantity.name: columns[quantity.name] or quantity.columns for quantity in quantities}
@@ -77,8 +80,13 @@ def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = 
     """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
     names = ", ".join(quantity.name for quantity in quantities)
     with Progress(f"measuring {names}", total=len(trained)) as progress:
-        frames = [measure(own.model, own.batches(split, BATCH), quantities, own.run, progress) for own in trained]
+        frames = [measure(own.model, batches_of(own, split), quantities, own.run, progress) for own in trained]
     return pd.concat(frames or [measure(nn.Identity(), (), quantities)], ignore_index=True)
+
+
+def batches_of(trained: Trained, split: str) -> Iterator[Batch]:
+    """The texts of a split in batches to measure, smaller ones of many classes."""
+    return trained.batches(split, min(BATCH, 1 + LOGITS // len(trained.corpus.classes)))
 
 
 def measure_batch(

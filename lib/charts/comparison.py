@@ -37,7 +37,7 @@ def values_beside(
     ticks = alt.Axis(format=".0%" if axis == "percent" else ".1f", tickCount=4 if shared else 3)
     x = alt.X("value:Q", title=axis, scale=alt.Scale(zero=False, nice=True), axis=ticks)
     names = alt.Axis(grid=True, labelLimit=AXES)
-    y = alt.Y("model:N", title=None, sort=frame["model"].drop_duplicates().tolist(), axis=names)
+    y = alt.Y("model:N", title=None, sort=None, axis=names)
     series = list(dict.fromkeys([OURS, *frame["series"]]))
     color, shapes = series_color(series), alt.Scale(domain=series, range=SHAPES[: len(series)])
     points = alt.Chart().mark_point(filled=True, size=50, opacity=1, tooltip=True)

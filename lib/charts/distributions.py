@@ -174,8 +174,7 @@ def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title:
     if not rows:
         raise Empty(f"no text has a value of {', '.join(quantities)}")
     frame, series = pd.DataFrame(rows), [title_of(name) for name in quantities]
-    order = [title_of(value) for value in instances[along].unique()]
-    x = alt.X(f"{along}:N", sort=order, title=along, axis=alt.Axis(labelAngle=-45))
+    x = alt.X(f"{along}:N", sort=None, title=along, axis=alt.Axis(labelAngle=-45))
     base = alt.Chart().encode(x, alt.XOffset("series:N", sort=series), series_color(series))
     width, unit = alt.RelativeBandSize(0.8), unit_of(quantities[0])
     layers = [

@@ -2,7 +2,8 @@
 
 A chart is a function that takes a table and returns `titled(drawn, title, what to see)`, where `drawn` are layers in
 `panels` (one for each encoder and attention) or in `facets` (one for each value of a column). It holds few rows: bins,
-means and quantiles are computed in pandas. With `or_a_sentence` it answers with a sentence where it raises `Empty`.
+means and quantiles are computed in pandas. A name from data is never in an expression of Vega's, which a list to sort
+by becomes: `constructor` would stop it. With `or_a_sentence` it answers with a sentence where it raises `Empty`.
 """
 
 import os
@@ -100,24 +101,32 @@ def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt
     Where each encoder has one attention, all stand side by side. The layers have no data of their own, `alt.Chart()`:
     each draws what its filter takes from `frame`.
     """
-    titles = {name: frame[name].astype(str).map(title_of) for name in ("encoder", "attention")}
-    across, down = (values.drop_duplicates().tolist() for values in titles.values())
-    width = min(WIDEST, (WIDTH - 60) // len(across) - 18)
-    drawn = alt.layer(*layers, data=frame.assign(**titles)).properties(width=width, height=height)
+    titles = frame[["encoder", "attention"]].astype(str).map(title_of)
+    width = min(WIDEST, (WIDTH - 60) // titles["encoder"].nunique() - 18)
+    drawn = alt.layer(*layers, data=ordered(frame.assign(**titles), *titles)).properties(width=width, height=height)
     several = frame.groupby("encoder")["attention"].nunique().max() > 1
-    rows = {"row": alt.Row("attention:N", title=None, sort=down)} if several else {}
-    return drawn.facet(column=alt.Column("encoder:N", title=None, sort=across), **rows)
+    rows = {"row": in_order(alt.Row, "attention")} if several else {}
+    return drawn.facet(column=in_order(alt.Column, "encoder"), **rows)
 
 
 def facets(
     frame: pd.DataFrame, layers: Sequence[alt.Chart], by: str, height: int | alt.Step, axes: int = 60
 ) -> alt.FacetChart:
     """As `panels` once for each value of the column `by`, at most ACROSS in a row; `axes`: pixels of the y axis."""
-    order = frame[by].drop_duplicates().tolist()
-    across = min(ACROSS, len(order))
+    across = min(ACROSS, frame[by].nunique())
     width = min(WIDEST, (WIDTH - axes) // across - 18)
-    drawn = alt.layer(*layers, data=frame).properties(width=width, height=height)
-    return drawn.facet(facet=alt.Facet(f"{by}:N", title=None, sort=order), columns=across)
+    drawn = alt.layer(*layers, data=ordered(frame, by)).properties(width=width, height=height)
+    return drawn.facet(facet=in_order(alt.Facet, by), columns=across)
+
+
+def ordered(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The frame with the places of the columns' values, as they first come, for `in_order`."""
+    return frame.assign(**{f"{column}_place": pd.factorize(frame[column])[0] for column in columns})
+
+
+def in_order(channel: type, column: str) -> alt.Row | alt.Column | alt.Facet:
+    """A facet of a column of `ordered`. By a list of names it would be sorted by an expression that holds them."""
+    return channel(f"{column}:N", title=None, sort=alt.EncodingSortField(f"{column}_place", op="min"))
 
 
 def series_color(names: Sequence[str], column: str = "series", title: str | None = None) -> alt.Color:

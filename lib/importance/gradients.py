@@ -40,7 +40,8 @@ def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True
         with gradients_enabled(model):
             output = forward_pass(model, part, through_attention, None)
             states, mask = (output.embeddings, part.mask) if of == "input" else (output.hidden, output.mask)
-            return gradients_for(states, predicted(output.logits))[0].norm(dim=-1).masked_fill(~mask, 0)
+            (gradient,) = gradients_for(states, predicted(output.logits))
+            return gradient.norm(dim=-1).masked_fill(~mask, 0)
 
     return in_micro_batches(model, batch, norms) if of == "input" else norms(batch)  # what is attended may be sentences
 
@@ -63,8 +64,8 @@ def gradient_times_input(
         imposed = None if attention is None else attention[rows, : part.mask.shape[1]]
         with gradients_enabled(model):
             output = forward_pass(model, part, through_attention, imposed)
-            gradients = gradients_for(output.embeddings, outputs(output.logits))  # (output, text, word, embedding)
-        return (gradients * output.embeddings.detach()).sum(dim=-1).abs().sum(dim=0)
+            text, gradients = output.embeddings.detach(), gradients_for(output.embeddings, outputs(output.logits))
+            return sum((gradient * text).sum(dim=-1).abs() for gradient in gradients)
 
     return in_micro_batches(model, batch, products)
 
@@ -107,7 +108,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
             for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
                 embeddings = (start + point * (text - start)).requires_grad_()
                 chance = probabilities(model.from_embeddings(embeddings, part).logits.double()).gather(1, predicted)
-                mean += weight * gradients_for(embeddings, chance)[0]
+                mean += weight * next(gradients_for(embeddings, chance))
         return ((text - start) * mean).sum(dim=-1)
 
     return in_micro_batches(model, batch, attributions)

@@ -34,16 +34,17 @@ def gradients_enabled(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def gradients_for(states: Tensor, values: Tensor) -> Tensor:
-    """(value, batch, word, size): the gradients for states (batch, word, size) of values (batch, value).
+def gradients_for(states: Tensor, values: Tensor) -> Iterator[Tensor]:
+    """The gradients for states (batch, word, size) of values (batch, value), of one value after the other.
 
-    Each value is a function of its own text alone.
+    Each value is a function of its own text alone. Together, for many classes, the gradients would not fit in memory.
     """
     if not states.requires_grad:
         raise ValueError("the embeddings or hidden states of the model's output are not in the graph; they must be")
     *others, last = values.sum(dim=0)
-    gradients = [torch.autograd.grad(value, states, retain_graph=True)[0] for value in others]
-    return torch.stack([*gradients, torch.autograd.grad(last, states)[0]])
+    for value in others:
+        yield torch.autograd.grad(value, states, retain_graph=True)[0]
+    yield torch.autograd.grad(last, states)[0]
 
 
 @contextmanager

@@ -104,6 +104,7 @@ def write_summary(folder: Path) -> Path:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>"):
         return path
+    print(f"{path}: making it of all kept results", flush=True)
     of = answer()
     columns = [name for name in of.values if name != "source"]
     write_text(folder / "summary-values.csv", of.values[columns].to_csv(index=False, float_format="%.6g"))
