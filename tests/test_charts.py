@@ -27,7 +27,8 @@ from lib.quantity import RUN_COLUMNS, declare, tau_name
 from papers import published
 
 PAIR = ("attention", "gradient_times_input")
-CLASSES = ("<b>negative</b>", "positive")
+NAME = "constructor"  # in an expression Vega takes it for what every object has, and draws nothing
+CLASSES = ("<b>negative</b>", NAME)
 HOSTILE = ["<script>alert('x')</script>", "\u202eevil", "\u2069", '"quoted"', "&amp;", "👩🏽\u200d🚀", "שלום", "\x00"]
 HOSTILE += [" ", "</bdi>"]
 
@@ -75,7 +76,7 @@ def points() -> pd.DataFrame:
     return pd.DataFrame(rows | ends)
 
 
-def all_charts(frame: pd.DataFrame, classes=CLASSES) -> dict[str, alt.TopLevelMixin]:
+def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     scores = classification(frame[frame["encoder"].eq(frame["encoder"].iloc[0])])
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), scores])
     theirs = published.table("jain2019", "sst")
@@ -83,17 +84,17 @@ def all_charts(frame: pd.DataFrame, classes=CLASSES) -> dict[str, alt.TopLevelMi
     titles = ("A title of a chart", "What to see in this chart.")
     performance = beside[beside["quantity"].isin(["accuracy", "f1"])]
     return {
-        "tau": charts.histogram_by_class(frame, tau_name(PAIR), classes),
-        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", classes, *titles),
-        "adversary": charts.violins_by_max_attention(frame, "jsd_exact", classes, *titles),
-        "jsd": charts.histogram_by_class(frame, "jsd_exact", classes, "A title"),
+        "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
+        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
+        "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
+        "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
         "performance": charts.values_beside(performance, *titles, "percent", True, {"f1": 0.5}),
         "tokens": token_curves(HOSTILE),
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
         "tradeoff": charts.tradeoff(points(), *titles),
-        "three classes": charts.violins_by_max_attention(frame, "jsd_exact", [*classes, "none"], *titles),
+        "three classes": charts.violins_by_max_attention(frame, "jsd_exact", [*CLASSES, "none"], *titles),
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
         "differences": charts.jsd_differences(frame, *titles),
         "negatives": charts.negative_differences(frame, *titles),
@@ -110,8 +111,10 @@ def theme():
 
 
 def test_every_chart_is_drawn_and_says_what_it_shows():
-    for name, chart in all_charts(instances()).items():
+    frame = instances(encoders=("bilstm", NAME, "conv")).replace({"attention": "dot"}, NAME)
+    for name, chart in all_charts(frame).items():
         spec = chart.to_dict()
+        assert rf"\"{NAME}\"" not in json.dumps(vl_convert.vegalite_to_vega(spec)), f"in an expression of {name}"
         svg = vl_convert.vegalite_to_svg(spec)
         assert not any(wrong in svg for wrong in ("NaN", "undefined", "<b>")), name
         assert spec["title"]["text"] and spec["title"]["subtitle"] and len(spec["description"]) > 40, name
@@ -190,16 +193,6 @@ def test_jupyterlab_and_the_report_draw_a_chart_and_nbconvert_shows_its_picture(
     html, _ = HTMLExporter().from_notebook_node(new_notebook(cells=[new_code_cell("chart", outputs=[shown])]))
     (picture,) = re.findall(r"src=\"data:image/svg\+xml;base64,([^\"]+)", html)
     assert b"by predicted class" in b64decode(picture)
-
-
-def test_no_name_from_data_is_in_an_expression():
-    """A browser reads `constructor` in an expression of Vega's as what every object has, and draws nothing."""
-    name = "constructor"
-    frame = instances(encoders=(name, "conv")).replace({"dataset": "sst"}, name).replace({"attention": "dot"}, name)
-    for chart in all_charts(frame, (name, "positive")).values():
-        drawn = vl_convert.vegalite_to_vega(chart.to_dict())
-        expressions = re.findall(r'"(?:expr|signal|test|update)": "((?:[^"\\]|\\.)*)"', json.dumps(drawn))
-        assert expressions and not any(name in expression for expression in expressions)
 
 
 def test_hostile_tokens_stay_tokens():

@@ -4,29 +4,24 @@ import subprocess
 import time
 from types import SimpleNamespace
 
-from lib import provenance
-from lib.progress import EVERY, Progress, counted, spoken
+from lib import progress, provenance
+from lib.progress import Progress, counted, spoken
 from lib.provenance import commit
 
 
-def test_a_bar_is_text_on_standard_output_and_says_how_far_it_is(capsys):
+def test_a_bar_is_text_on_standard_output_and_says_how_far_it_is(capsys, monkeypatch):
     with Progress("training", total=2) as steps:
         steps.advance("bilstm")
+        steps.note("too soon")
+        monkeypatch.setattr(progress, "EVERY", 0)
+        steps.note("conv, 512 texts")
         steps.advance("conv")
     written = capsys.readouterr()
     assert not written.err
     states = [state for state in written.out.replace("\n", "\r").split("\r") if "2 [" in state]
+    assert "1/2" in states[2] and "conv, 512 texts" in states[2] and "too soon" not in written.out
     assert "training:  50%" in states[1] and "1/2" in states[1] and "bilstm" in states[1]
     assert "2/2" in states[-1] and "conv" in states[-1]
-
-
-def test_a_long_step_says_how_far_it_is_and_not_too_often(capsys, monkeypatch):
-    with Progress("measuring", total=1) as steps:
-        steps.note("too soon")
-        monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + EVERY)
-        steps.note("512 texts")
-        steps.note("too soon")
-    assert "512 texts" in (written := capsys.readouterr().out) and "too soon" not in written
 
 
 def test_seconds_and_counts_in_words():
