@@ -1,6 +1,7 @@
 """Permuted, uniform and adversarial attention against enumeration, grids and other searches."""
 
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_no_grid_point_beats_the_exact_adversary(seed, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3, 1.0])
-def test_the_exact_adversary_is_its_definition(epsilon):
+def test_the_exact_adversary_is_its_definition(epsilon, monkeypatch):
     tested, given, output = case()
     quantity = interventions.adversary(epsilon, with_attention=True)(tested, given, output)
     found, jsd = quantity["attention"], quantity["jsd"]
@@ -112,28 +113,21 @@ def test_the_exact_adversary_is_its_definition(epsilon):
     expected = exact_adversary_definition(tested, output, epsilon)
     assert torch.allclose(jsd, jensen_shannon(expected, output.attention), atol=1e-9, rtol=0)
     assert torch.allclose(found, expected, atol=1e-7, rtol=0)
+    monkeypatch.setattr(sys.modules[exact_adversary.__module__], "PAIRS_AT_ONCE", 7)
+    again, _ = interventions.adversarial_attention(tested, output, epsilon)
+    assert torch.allclose(again, found, atol=1e-9, rtol=0), "in small pieces"
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("restarts", [1, 4, 5])
-def test_the_search_is_its_definition(outputs, restarts):
+def test_the_search_is_its_definition(outputs, restarts, monkeypatch):
     tested, _, output = case((4, 9, 1, 2), outputs)
     options = {"restarts": restarts, "steps": 60, "seed": 3}
     expected = searched_adversary_definition(tested, output, 0.02, **options)
-    for read_by in (tested, NotAffine(tested)):
+    for read_by, cells in product((tested, NotAffine(tested)), (searched_adversary.CELLS, 60)):
+        monkeypatch.setattr(searched_adversary, "CELLS", cells)
         found, _ = interventions.adversarial_attention(read_by, output, 0.02, "gradient", **options)
         assert torch.allclose(found, expected, atol=1e-9, rtol=0)
-
-
-def test_small_pieces_change_no_adversary(monkeypatch):
-    tested, _, output = case()
-    ways = [("exact", {}), ("gradient", {"steps": 30})]
-    whole = [interventions.adversarial_attention(tested, output, 0.05, way, **options) for way, options in ways]
-    monkeypatch.setattr(sys.modules[exact_adversary.__module__], "PAIRS_AT_ONCE", 7)
-    monkeypatch.setattr(searched_adversary, "CELLS", 60)
-    for (way, options), (attention, jsd) in zip(ways, whole, strict=True):
-        again = interventions.adversarial_attention(tested, output, 0.05, way, **options)
-        assert torch.allclose(again[0], attention, atol=1e-9) and torch.allclose(again[1], jsd, atol=1e-9)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -214,13 +208,11 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
         weights = interventions.permuted_attention(output.attention, output.mask, 1, 3)[:, 0]
     found = interventions.agreement_by_chance(gradient_times_input, seed=3)(tested, given, output)
     assert torch.isnan(found[[1, 6]]).all(), "one token"
+    embedded = output.embeddings.clone().requires_grad_()
+    tested.from_embeddings(embedded, given, attention=weights).logits.sigmoid().sum().backward()
+    products = (embedded.grad * embedded).sum(dim=-1).abs().detach()
     for row in (0, 2, 3, 4, 5, 7):
-        text, mask = given.rows(torch.tensor([row])), output.mask[row]
-        embedded = tested(text).embeddings.detach().requires_grad_()
-        imposed = weights[row, None, : text.tokens.shape[1]]
-        tested.from_embeddings(embedded, text, attention=imposed).logits.sigmoid().sum().backward()
-        product = (embedded.grad * embedded).sum(-1).abs()[0][text.mask[0]].detach()
-        tau = kendalltau(weights[row, mask].numpy(), product.numpy()).statistic
+        tau = kendalltau(weights[row, output.mask[row]], products[row, output.mask[row]]).statistic
         assert found[row].item() == pytest.approx(tau, abs=1e-9)
 
 

@@ -106,8 +106,7 @@ def write_summary(folder: Path) -> Path:
         return path
     print(f"{path}: making it of all kept results", flush=True)
     of = answer()
-    columns = [name for name in of.values if name != "source"]
-    write_text(folder / "summary-values.csv", of.values[columns].to_csv(index=False, float_format="%.6g"))
+    write_text(folder / "summary-values.csv", of.values.drop(columns="source").to_csv(index=False, float_format="%.6g"))
     return write_text(path, page(of, mark))
 
 
