@@ -24,7 +24,7 @@ class Named(SimpleNamespace):
 def trained(seed: int, variant: str = "base", **options) -> SimpleNamespace:
     """What measure_versus_base needs of a trained run."""
     run = Named(**RUN, variant=variant, seed=seed, base=None, option=options.get)
-    corpus = SimpleNamespace(test=small.split(), checksum="one")
+    corpus = SimpleNamespace(test=small.split(), checksum="one", classes="ab")
     model = small.model(seed=seed).float()
     return SimpleNamespace(run=run, model=model, corpus=corpus, batches=lambda split, size: batches(corpus.test, size))
 
