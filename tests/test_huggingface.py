@@ -123,13 +123,16 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
 
 
 SMALLER = {"embedding_size": 8}
-OTHERS = {"Roberta": {}, "DistilBert": DISTILBERT, "Electra": SMALLER, "Albert": SMALLER}
+OTHERS = {"Roberta": {"pad_token_id": 0}, "DistilBert": DISTILBERT, "Electra": SMALLER, "Albert": SMALLER}
 
 
 @pytest.mark.parametrize(("kind", "options"), OTHERS.items())
 def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options):
-    adapted = HuggingFaceClassifier(tiny(transformers, kind, **options), tokenizer)
+    made = tiny(transformers, kind, **options)
+    adapted = HuggingFaceClassifier(made, tokenizer)
     output = check_interface(adapted, given)
+    of_ids = made(adapted.ids[given.tokens], attention_mask=inside(given).long()).logits
+    assert torch.allclose(output.logits, of_ids, atol=1e-9), "positions and all, as transformers reads tokens"
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
 
@@ -212,12 +215,32 @@ def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
 
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
     config = transformers.BertConfig(id2label={0: "Better", 1: "WORSE"})
-    assert order_of(config, ("worse", "better")) == [1, 0] and order_of(config, ("no", "yes")) == [0, 1]
-    with pytest.raises(ValueError, match="the model has 2 classes, better, worse; the corpus 3"):
+    assert order_of(config, ("wor se", "better")) == ([1, 0], [])
+    taken = "The model's classes Better, WORSE are taken as no, yes, by their order."
+    assert order_of(config, ("no", "yes")) == ([0, 1], [taken])
+    with pytest.raises(ValueError, match="the model has 2 classes, Better, WORSE; the corpus 3"):
         order_of(config, ("a", "b", "c"))
     bert = tiny(transformers)
     plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))
     assert torch.equal(turned(given).logits, plain(given).logits[:, [2, 0, 1]])
+
+
+@pytest.mark.parametrize(("kind", "options", "reads"), [("Bert", {}, 9), ("Roberta", {"pad_token_id": 1}, 7)])
+def test_texts_are_cut_to_what_the_model_reads(transformers, tokenizer, tmp_path, monkeypatch, kind, options, reads):
+    monkeypatch.chdir(tmp_path)
+    made = tiny(transformers, kind, num_labels=2, max_position_embeddings=9, **options).bfloat16()
+    made.save_pretrained("mine")
+    tokenizer.save_pretrained("mine")
+    assert transformers.AutoTokenizer.from_pretrained("mine").model_max_length > 1e9
+    (tmp_path / "mine.py").write_text(of_docs(1).replace("my_bert", "mine"))
+    (own,) = own_model("mine.py", Run("planted"), corpus=corpus_of())
+    assert own.corpus.test.lengths.max() == reads - 2
+    notes = {"The model's classes LABEL_0, LABEL_1 are taken as worse, better, by their order."}
+    notes |= {"The model's weights, saved in torch.bfloat16, are measured in torch.float32."}
+    assert notes <= set(own.corpus.notes)
+    assert all(
+        torch.equal(now, then.float()) for now, then in zip(own.model.parameters(), made.parameters(), strict=True)
+    )
 
 
 def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, tmp_path, monkeypatch):

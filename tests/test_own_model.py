@@ -1,5 +1,6 @@
 """A model of one's own: every measure on modules with the interface alone, its check, files, docs."""
 
+import os
 import re
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,7 @@ from lib.models import ModelOutput, interface
 from lib.models.check_interface import InterfaceError, check_interface
 from lib.projections import softmax
 from lib.training import Run
-from lib.training.own_model import ModelError, own_model
+from lib.training.own_model import ModelError, check_order, own_model
 from lib.training.trained import load_corpus
 from papers import results
 from tools.report import parameters, run
@@ -213,6 +214,13 @@ def pools(extra):
     return {"pooled": lambda self, weights, hidden: Pooled.pooled(self, weights, hidden) + extra(weights, hidden)}
 
 
+def keeps(self, given, attention=None):
+    """Without gradients its output is that of the first texts of these lengths."""
+    kept, key = self.__dict__.setdefault("kept", {}), tuple(given.lengths.tolist())
+    output = Pooled.forward(self, given, attention)
+    return output if torch.is_grad_enabled() else kept.setdefault(key, output)
+
+
 ITS, READ = Pooled.from_embeddings, Pooled.read_out
 OTHER = "gives other logits"
 FAULTS = [
@@ -239,8 +247,20 @@ FAULTS = [
         {"token_logits": lambda self, o: (o.hidden[..., :2], torch.zeros(2).double())},
         r"attention @ token_logits \+ bias",
     ),
-    (pools(lambda weights, hidden: hidden.shape[-2]), rf"with more padding model\(batch\) {OTHER}"),
+    (pools(lambda weights, hidden: hidden.shape[-2]), rf"without padding model\(batch\) {OTHER}"),
     (pools(lambda weights, hidden: len(weights)), rf"with each text alone model\(batch\) {OTHER}"),
+    (pools(lambda weights, hidden: torch.rand(1)), rf"a second time model\(batch\) {OTHER}"),
+    ({"forward": keeps}, rf"without gradients model\(other texts\) {OTHER}"),
+    (gives(mask=lambda o: o.mask.logical_not_()), "changes the batch"),
+    ({"forward": lambda self, given, attention=None: exit()}, "failed: SystemExit"),
+    (gives(scores=lambda o: None), "scores is a NoneType; expected a Tensor"),
+    (gives(logits=lambda o: o.logits.half()), "logits are of torch.float16; expected torch.float32 or"),
+    (gives(attention=lambda o: o.attention.float()), "attention is of torch.float32; expected torch.float64"),
+    ({"pooled": lambda self, w, hidden: Pooled.pooled(self, w, hidden.detach() + 0.1 * hidden)}, "gradient .* misses"),
+    (
+        {"read_out": lambda self, o, w: READ(self, o, 0.9 * w.detach() + 0.1 * w)},
+        r"gradient of model.read_out.* misses",
+    ),
 ]
 
 
@@ -266,17 +286,16 @@ def load(corpus):
     torch.manual_seed(0)
     return Pooled(len(corpus.vocabulary), len(corpus.classes))
 
-def several(corpus):
-    return [load(corpus), load(corpus)]
+def short(corpus):
+    model = load(corpus)
+    model.table = torch.nn.Embedding(len(corpus.vocabulary) - 1, 6)
+    return model
 
-def three(corpus):
-    return Pooled(len(corpus.vocabulary), 3)
-
-def nothing(corpus):
-    return "a model"
-
-def other(corpus):
-    raise OSError("no weights here")
+one = torch.nn.Linear(1, 1)
+several, three = (lambda corpus: [load(corpus).half(), load(corpus)]), (lambda corpus: Pooled(9999, 3))
+twice, empty, none = (lambda corpus: [one, one]), (lambda corpus: ()), (lambda corpus: None)
+fails, leaves = (lambda corpus: open("no weights")), (lambda corpus: exit(0))
+other = lambda corpus: (one, __import__("lib.datasets").datasets.load("planted-documents", "quick"))
 """
 
 
@@ -292,11 +311,20 @@ def corpus():
     return load("planted", "quick")
 
 
-def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypatch):
+def test_outputs_in_another_order_than_the_classes_are_refused(corpus):
+    check_order(np.zeros(300, dtype=int), corpus)
+    check_order(np.random.default_rng(0).integers(2, size=300), corpus)
+    with pytest.raises(InterfaceError, match="^0 of 300 .*, but 300 if its outputs stand for praise, blame; they"):
+        check_order(1 - corpus.test.labels, corpus)
+
+
+def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, capsys):
     corpus = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:40]))
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
-    assert not has_optimum(own[0])
+    assert "several, 40 texts: leave-one-out takes about " in capsys.readouterr().out
+    note = "The model's weights, saved in torch.float16, are measured in torch.float32."
+    assert [note in one.corpus.notes for one in own] == [True, False] and not has_optimum(own[0])
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]
     quantities += [interventions.until_flip(RANKINGS), interventions.adversary(0.05, "gradient", steps=20)]
     measured = add_flips(correlate(measure_all(own, quantities), [("attention", "loo")]), ["attention", "fewest"])
@@ -312,17 +340,32 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, monkeypat
     ("named", "fault"),
     [
         ("yours.py", "there is no file yours.py; name one: my_model.py or my_model.py:function"),
-        ("mine.py:store", r"mine.py:store\(corpus\) failed: KeyError: 'store'"),
-        ("mine.py:nothing", "mine.py:nothing: it gives a str; it must give a torch.nn.Module"),
-        ("mine.py:other", r"mine.py:other\(corpus\) failed: OSError: no weights here"),
+        ("~nobody/mine.py", "there is no file ~nobody/mine.py"),
+        (f"{'x' * 5000}.py", "there is no file xxx"),
+        ("a\udcff.py", r"there is no file a\\udcff.py"),
+        ("folder.py", "there is no file folder.py"),
+        ("pipe.py", "there is no file pipe.py"),
+        ("mine.py:store", "mine.py:store: the file has no function store; it has: load, short, several, three, "),
+        ("mine.py:none", "mine.py:none: it gives a NoneType; it must give a torch.nn.Module"),
+        ("mine.py:empty", "mine.py:empty: it gives no model; it must give a torch.nn.Module"),
+        ("mine.py:twice", "it gives one module twice"),
+        ("mine.py:other", "the corpus that it gives has other texts or labels than the report's"),
+        ("mine.py:fails", r"mine.py:fails: fails\(corpus\) failed: FileNotFoundError: .*'no weights'"),
+        ("mine.py:leaves", r"mine.py:leaves: leaves\(corpus\) failed: SystemExit: 0"),
         ("mine.py:three", "mine.py:three: the model has 3 outputs; planted has 2 classes, so it needs 2, or one"),
-        ("broken.py", r"broken.py:load\(corpus\) failed: SyntaxError"),
+        ("mine.py:short", r"model\(batch\) on all texts of test failed: IndexError"),
+        ("broken 2.0.py", r"broken 2.0.py:load: the file failed: SyntaxError"),
+        ("ends.py", "ends.py:load: the file failed: SystemExit: 2"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(mine, corpus, named, fault):
-    (mine / "broken.py").write_text("def load(corpus) return")
-    with pytest.raises(ModelError, match=fault):
+    (mine / "broken 2.0.py").write_text("def load(corpus) return")
+    (mine / "ends.py").write_text("import sys\nsys.exit(2)")
+    (mine / "folder.py").mkdir()
+    os.mkfifo(mine / "pipe.py")
+    with pytest.raises(ModelError, match=fault) as raised:
         own_model(named, Run("planted"), corpus=corpus)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 600
     assert own_model("", Run("planted")) == []
 
 

@@ -9,6 +9,7 @@ with transformers, hands it the scores, weights and values of each layer, and co
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from warnings import catch_warnings
 
@@ -22,6 +23,7 @@ with catch_warnings(action="ignore"):  # of progress bars that a notebook cannot
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Split, Vocabulary, checksum
+from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
 from lib.projections import softmax
@@ -123,6 +125,8 @@ def pretrained(
 ) -> tuple[HuggingFaceClassifier, Corpus]:
     """A classifier with the interface, and the corpus in the subwords that it reads.
 
+    What is not said by the model's files stands in the corpus' notes: classes by their order, weights made single.
+
     Args:
         source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
         attention: of HuggingFaceClassifier. options: of from_pretrained.
@@ -130,18 +134,34 @@ def pretrained(
     transformers.utils.logging.disable_progress_bar()
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
-    model = HuggingFaceClassifier(classifier, tokenizer, attention, order_of(classifier.config, corpus.classes))
-    longest = getattr(classifier.config, "max_position_embeddings", tokenizer.model_max_length)
-    return model, corpus_in_subwords(corpus, tokenizer, min(tokenizer.model_max_length, longest) - 2)
+    order, notes = order_of(classifier.config, corpus.classes)
+    notes += made_single(classifier)
+    model = HuggingFaceClassifier(classifier, tokenizer, attention, order)
+    most = min(tokenizer.model_max_length, words_read(classifier)) - 2
+    return model, corpus_in_subwords(replace(corpus, notes=(*corpus.notes, *notes)), tokenizer, most)
 
 
-def order_of(config, classes: Sequence[str]) -> list[int]:
-    """The number of the model's output for each class: by name where the names agree, else in the model's order."""
-    names = [str(config.id2label[k]).casefold() for k in range(config.num_labels)]
-    if len(names) != len(classes):
-        raise ValueError(f"the model has {len(names)} classes, {', '.join(names)}; the corpus {len(classes)}")
-    wanted = [name.casefold() for name in classes]
-    return [names.index(name) for name in wanted] if sorted(names) == sorted(wanted) else list(range(len(names)))
+def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The number of the model's output for each class, and a note where it is not by their names, but their order.
+
+    Names agree whatever their case and blanks.
+    """
+    own = [str(config.id2label[k]) for k in range(config.num_labels)]
+    if len(own) != len(classes):
+        raise ValueError(f"the model has {len(own)} classes, {', '.join(own)}; the corpus {len(classes)}")
+    names, wanted = (["".join(name.casefold().split()) for name in of] for of in (own, classes))
+    if sorted(names) == sorted(wanted) and len(set(names)) == len(names):
+        return [names.index(name) for name in wanted], []
+    taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
+    return list(range(len(own))), [f"The model's classes {taken}, by their order."]
+
+
+def words_read(classifier: nn.Module) -> float:
+    """The most words of a text, start and end included: RoBERTa and its like begin to count behind the padding's id."""
+    for name, table in classifier.named_modules():
+        if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
+            return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return getattr(classifier.config, "max_position_embeddings", None) or inf
 
 
 # --- which models can be measured

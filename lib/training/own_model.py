@@ -4,23 +4,35 @@ The file is run as a program: name only files that you trust.
 """
 
 import sys
-from contextlib import chdir
-from dataclasses import dataclass
+import time
+from contextlib import chdir, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from runpy import run_path
 
 import numpy as np
-from torch import nn
+import torch
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import confusion_matrix
+from torch import Tensor, nn
 
 from lib.datasets import Corpus
-from lib.datasets.batches import collate
+from lib.datasets.batches import batches, collate, micro_batches
 from lib.datasets.files import PROJECT
-from lib.models.check_interface import InterfaceError, check_interface
+from lib.importance import MAX_TOKENS, gradient, gradient_times_input, leave_one_out
+from lib.metrics.distances import probabilities
+from lib.models.check_interface import InterfaceError, attempt, check_interface, check_same, made_single, require
+from lib.models.evaluation import WORDS, eval_mode, words_at_once
+from lib.models.interface import is_affine
+from lib.progress import counted, spoken
 from lib.training import Run
 from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
 TRIED = 6  # texts on which a model is checked, from the shortest to one of median length
+LEFT_OUT = 2  # of these, the shortest: importance is tried on each by itself
+SEARCH = 501 * 5 * 3  # passes of a search for adversarial attention: steps, restarts, with gradients
 
 
 class ModelError(ValueError):
@@ -63,67 +75,118 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     if not named:
         return []
     path, function = locate(named)
-    corpus = corpus or load_corpus(run, data_home)
-    models = call_function(path, function, corpus)
-    if isinstance(models, tuple) and len(models) == 2 and isinstance(models[1], Corpus):
-        models, corpus = models
-    encoder, own = path.stem if function == FUNCTION else f"{path.stem} {function}", []
-    for seed, model in enumerate(models if isinstance(models, list | tuple) else [models]):
-        try:
-            prepare(model, corpus, run.device_kind)
-        except InterfaceError as error:
-            raise ModelError(f"{path.name}:{function}: {error}") from error
-        parts = sum(parameter.numel() for parameter in model.parameters())
-        vectors = f"those of {path.name}:{function}, a {type(model).__name__} of {parts:,} parameters, not trained here"
-        of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
-        own.append(Trained(of, model, corpus, vectors, history=(), chosen=0))
+    corpus, own = corpus or load_corpus(run, data_home), []
+    encoder = path.stem if function == FUNCTION else f"{path.stem} {function}"
+    try:
+        models, corpus = models_of(call_function(path, function, corpus), corpus)
+        for seed, model in enumerate(models):
+            read = replace(corpus, notes=(*corpus.notes, *made_single(model)))
+            takes = attempt("the check", partial(prepare, model, read, run.device_kind))
+            of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
+            own.append(Trained(of, model, read, f"those of {path.name}", (), 0))
+            print(f"{path.name}:{function}, {counted(len(read.test), 'text')}: {takes}", flush=True)
+    except InterfaceError as error:
+        raise ModelError(f"{path.name}:{function}: {error}") from error
     return own
 
 
 def locate(named: str) -> tuple[Path, str]:
-    """(file, function) of "my_model.py:function", the file from here or from the project's folder.
-
-    Raises:
-        ModelError: there is no such file.
-    """
+    """(file, function) of "my_model.py:function", from here or the project's folder; ModelError without such a file."""
     file, colon, function = named.rpartition(":")
     if not colon or not function.isidentifier():
         file, function = named, FUNCTION
-    given = Path(file).expanduser()
-    for place in (given.resolve(), PROJECT / given):
-        if place.suffix == ".py" and place.is_file():
-            return place, function
-    raise ModelError(f"model is {named!r}, but there is no file {file}; name one: my_model.py or my_model.py:function")
+    with suppress(OSError, RuntimeError, UnicodeError):  # a name too long, ~ of no user, not UTF-8
+        given = Path(file).expanduser()
+        for place in (given.resolve(), PROJECT / given):
+            if place.suffix == ".py" and place.is_file() and str(place).encode():
+                return place, function
+    seen = f"model is {ascii(named)[:200]}, but there is no file {ascii(file)[1:-1][:200]}"
+    raise ModelError(f"{seen}; name one: my_model.py or my_model.py:function")
 
 
 def call_function(path: Path, function: str, corpus: Corpus) -> object:
     """What a function of a file returns for a corpus; its relative paths start in the file's folder."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # it may import what lies beside it
-    try:
-        with chdir(path.parent):
-            return run_path(str(path), run_name=f"own_{path.stem}")[function](corpus)
-    except Exception as error:
-        raise ModelError(f"{path.name}:{function}(corpus) failed: {type(error).__name__}: {error}") from error
+    name = f"own_{path.stem}"
+    with chdir(path.parent):
+        names = attempt("the file", lambda: run_path(str(path), run_name=name))
+        own = [key for key, value in names.items() if getattr(value, "__module__", "") == name and callable(value)]
+        require(function in names, f"the file has no function {function}; it has: {', '.join(own) or 'none'}")
+        return attempt(f"{function}(corpus)", lambda: names[function](corpus))
 
 
-def prepare(model: nn.Module, corpus: Corpus, device: str) -> None:
-    """Puts the model into eval mode and onto the device, and checks it on a few texts of the test split.
+def models_of(returned: object, corpus: Corpus) -> tuple[list[nn.Module], Corpus]:
+    """The modules that a function returned, and the corpus that they read: its own, or the report's.
 
-    Raises:
-        InterfaceError: it lacks the interface, has other classes than the corpus, or does not attend to words.
+    InterfaceError where there are none, something else is among them, or the corpus has other texts.
     """
-    if not isinstance(model, nn.Module):
-        raise InterfaceError(f"it gives a {type(model).__name__}; it must give a torch.nn.Module, or that and a corpus")
-    if getattr(model, "vocabulary", corpus.vocabulary) != corpus.vocabulary:
-        raise InterfaceError("the model reads another vocabulary than the corpus; give both: return model, corpus")
-    by_length = corpus.test.lengths.argsort(kind="stable")
-    tried = by_length[np.linspace(0, len(by_length) // 2, TRIED, endpoint=False).astype(int)]
-    batch = collate(corpus.test, np.unique(tried)).to(device)
+    models, other = returned, corpus
+    if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Corpus):
+        models, other = returned
+    models = list(models) if isinstance(models, list | tuple) else [models]
+    kinds = [type(model).__name__ for model in models if not isinstance(model, nn.Module)]
+    seen = f"it gives a {kinds[0]}" if kinds else "it gives no model"
+    require(models and not kinds, f"{seen}; it must give a torch.nn.Module, or that and a corpus")
+    require(len(set(models)) == len(models), "it gives one module twice; several count as runs of their own")
+    texts = [{(one.id, one.label) for one in of.test.instances} for of in (corpus, other)]
+    require(texts[1] and texts[1] <= texts[0], "the corpus that it gives has other texts or labels than the report's")
+    return models, other
+
+
+def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
+    """Puts the model into eval mode and onto the device, and tries on it what a report does.
+
+    On a few texts the interface, on the shortest of them importance, and on all of test a forward pass.
+
+    Returns:
+        how long the slowest measures will take, by the time of the forward pass.
+    Raises:
+        InterfaceError: it lacks the interface, has other classes than the corpus or in another order, or does not
+            attend to words.
+    """
+    own = getattr(model, "vocabulary", corpus.vocabulary)
+    require(own == corpus.vocabulary, "the model reads another vocabulary than the corpus; give both: model, corpus")
+    lengths = corpus.test.lengths
+    places = np.linspace(0, len(lengths) // 2, TRIED, endpoint=False).astype(int)
+    tried = lengths.argsort(kind="stable")[np.unique(places)]
+    batch = collate(corpus.test, tried).to(device)
     output = check_interface(model.to(device).eval(), batch)
     outputs, classes = output.logits.shape[1], len(corpus.classes)
-    if outputs != classes and (outputs, classes) != (1, 2):
-        needed = f"{corpus.name} has {classes} classes, so it needs {'2, or one' if classes == 2 else classes}"
-        raise InterfaceError(f"the model has {outputs} outputs; {needed}")
-    if output.mask.shape != batch.mask.shape or (output.mask != batch.mask).any():
-        raise InterfaceError("ModelOutput.mask is not batch.mask; the notebooks take models that attend to all words")
+    needed = f"{corpus.name} has {classes} classes, so it needs {'2, or one' if classes == 2 else classes}"
+    require(outputs == classes or (outputs, classes) == (1, 2), f"the model has {outputs} outputs; {needed}")
+    its = "ModelOutput.mask is not batch.mask; the notebooks take models that attend to all words"
+    require(output.mask.equal(batch.mask), its)
+    for row in torch.arange(len(tried), device=batch.tokens.device)[:LEFT_OUT, None]:
+        for measure in (gradient, gradient_times_input, leave_one_out):
+            attempt(f"{measure.__name__}(model, batch)", partial(measure, model, batch.rows(row)))
+    started = time.monotonic()
+    logits = attempt("model(batch) on all texts of test", partial(logits_of, model, corpus, device))
+    passing = time.monotonic() - started
+    require(logits.isfinite().all(), "the logits of some texts of test are not finite")
+    check_same("in the batches of a report model(batch)", logits[tried], output.logits.detach().cpu())
+    check_order(probabilities(logits).argmax(dim=1).numpy(), corpus)
+    shortened = np.where(lengths <= MAX_TOKENS, lengths * (lengths + 1), 0)
+    deleting = spoken(passing * shortened.sum() / (lengths + 2).sum())
+    search = f", a search for adversarial attention up to {spoken(passing * SEARCH)}"
+    return f"leave-one-out takes about {deleting}{'' if is_affine(model, output) else search}"
+
+
+def logits_of(model: nn.Module, corpus: Corpus, device: str) -> Tensor:
+    """Logits (text, class) of the texts of test, in the batches of a report."""
+    found = {}
+    with torch.no_grad(), eval_mode(model):
+        for batch in micro_batches(batches(corpus.test, 512), words_at_once(model, WORDS)):
+            found |= dict(zip(batch.instance.tolist(), model(batch.to(device)).logits.cpu(), strict=True))
+    return torch.stack([found[place] for place in range(len(corpus.test))])
+
+
+def check_order(predicted: np.ndarray, corpus: Corpus) -> None:
+    """Raises InterfaceError where the model's predictions (text,) fit the labels clearly better in another order."""
+    counts = confusion_matrix(predicted, corpus.test.labels, labels=range(len(corpus.classes)))
+    outputs, best = linear_sum_assignment(-counts)
+    own, most, largest, texts = counts.trace(), counts[outputs, best].sum(), counts.sum(axis=0).max(), len(predicted)
+    seen = f"{own} of {texts} texts of test are classified rightly, but {most} if its outputs stand for "
+    seen += ", ".join(corpus.classes[k] for k in best)
+    clear = most > max(texts / 2, max(own, largest) + 2 * texts**0.5)
+    require(not clear, f"{seen}; they must stand for {', '.join(corpus.classes)} (Hugging Face: by id2label)")
