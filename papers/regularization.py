@@ -156,10 +156,6 @@ def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
         yield {"model": f"{model_name([pair[0], where['attention']])}, against {title_of(pair[1])}"}, groups, effect
 
 
-PAPER = Paper(
-    "regularization",
-    "tutek2020",
-    RegularizationSettings,
-    (delta_sweep, eta_sweep, variants, learned, layers, adversaries, dot_initialisation),
-    swept={"delta": delta_sweep, "eta": eta_sweep},
-)
+PARTS = (delta_sweep, eta_sweep, variants, learned, layers, adversaries, dot_initialisation)
+SWEPT = {"delta": delta_sweep, "eta": eta_sweep}
+PAPER = Paper("regularization", "tutek2020", RegularizationSettings, PARTS, swept=SWEPT)

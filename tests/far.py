@@ -46,9 +46,6 @@ class Far(torch.Tensor):
 
     __array__ = numpy
 
-    def __repr__(self, **_) -> str:
-        return f"Far({self.here})"
-
 
 def compute(function, given: tuple, options: dict):
     """The operation on the numbers; its results live where CUDA would have them."""

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import resource
 import runpy
 import signal
 import sys
@@ -69,7 +68,6 @@ def run_module(command: list[str], environment: dict) -> None:
 
 
 def highest_memory() -> float:
-    """Megabytes that this process alone held at its highest: VmHWM, or ru_maxrss, which counts its parent."""
-    if not (status := Path("/proc/self/status")).exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 2**10
+    """Megabytes that this process alone held at its highest."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10

@@ -1,6 +1,5 @@
 """Every notebook from end to end, in a tiny setting, through to a browser without network."""
 
-import gzip
 import json
 import os
 import random
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import small
 from pages import visit
 from test_own_model import of_docs
 
@@ -27,14 +27,10 @@ WORDS = {0: "war peace minister border treaty".split(), 1: "profit shares bank m
 COMMON = "the a of and to in said on for with".split()
 
 
-def write(folder: Path, about: dict, **splits: list[dict]) -> Path:
-    """A folder of datasets that holds this one."""
-    folder.mkdir()
-    (folder / "dataset.json").write_text(json.dumps(about | {"title": f"T {HOSTILE[0]}", "citation": HOSTILE[1]}))
-    for split, rows in splits.items():
-        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-    return folder.parent
+def write(home: Path, name: str, about: dict, **splits: list[dict]) -> Path:
+    """The home of a dataset with a hostile title."""
+    small.dataset(home, name, about | {"title": f"T {HOSTILE[0]}", "citation": HOSTILE[1]}, **splits)
+    return home
 
 
 def texts(number: int, seed: int, longest: int = 0) -> list[dict]:
@@ -60,13 +56,13 @@ def news(folder: Path, longest: int = 60) -> Path:
         return [{name: value for name, value in one.items() if name != "rationale"} for one in found]
 
     about = {"classes": ["World", "Sports", "Business", "Sci/Tech"], "licence": HOSTILE[0]}
-    return write(folder / "agnews4", about, train=rows(80, 1), test=rows(25, 2, longest))
+    return write(folder, "agnews4", about, train=rows(80, 1), test=rows(25, 2, longest))
 
 
 def reasons(folder: Path, longest: int = 0) -> Path:
     """An `eraser_movies` of hostile words, and a hostile class."""
     splits = {"train": texts(80, 1), "dev": texts(24, 3), "test": texts(25, 2, longest)}
-    return write(folder / "eraser_movies", {"classes": ["negative", HOSTILE[0]]}, **splits)
+    return write(folder, "eraser_movies", {"classes": ["negative", HOSTILE[0]]}, **splits)
 
 
 def stories(folder: Path) -> Path:
@@ -77,7 +73,7 @@ def stories(folder: Path) -> Path:
         facts = [f"Mary {HOSTILE[index % len(HOSTILE)]} {EMOJI} went to the {first}.", f"John went to the {second}."]
         question = {"question": f"Where is {HOSTILE[0]} John?", "answer": second, "supporting": [1]}
         records.append({"context": facts, **question})
-    return write(folder / "babi1", {}, train=records, test=records[:30])
+    return write(folder, "babi1", {}, train=records, test=records[:30])
 
 
 def report(monkeypatch, folder: Path, notebook: str, *parameters: str) -> Path:

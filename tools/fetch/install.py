@@ -108,7 +108,5 @@ def check(archive: Path, members: Iterable[tuple[str, int, bool]]) -> None:
         path = PurePosixPath(name)
         left -= size
         if not plain or path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0") or left < 0:
-            allowed = f"plain files and folders below its own, {RATIO} times its size in all"
-            raise DataError(
-                f"{archive} has the member {name[:80]!r}; allowed: {allowed}. Delete it, it is not that file"
-            )
+            allowed = f"plain files and folders below its own, {RATIO} times its size in all. Delete it, it is another"
+            raise DataError(f"{archive} has the member {name[:80]!r}; allowed: {allowed}")

@@ -107,7 +107,7 @@ def agnews(unpacked: Path, source: Source) -> Splits:
     return splits
 
 
-def eraser_movies(unpacked: Path, source: Source) -> Splits:
+def movies(unpacked: Path, source: Source) -> Splits:
     """Documents of one sentence a line, tokens separated by spaces; evidences are [start, end) spans of tokens."""
     root = one_file(unpacked, "train.jsonl").parent
     names = {"train": "train", "dev": "val", "test": "test"}
@@ -119,12 +119,8 @@ def _documents(root: Path, path: Path) -> Iterator[dict]:
         name = review["annotation_id"]
         tokens = list(chain.from_iterable(line.split() for _, line in lines_of(root / "docs" / Path(name).name)))
         evidences = chain.from_iterable(review["evidences"])
-        yield {
-            "id": name,
-            "text": " ".join(tokens),
-            "label": ("NEG", "POS").index(review["classification"]),
-            "rationale": sorted({(evidence["start_token"], evidence["end_token"]) for evidence in evidences}),
-        }
+        about = {"id": name, "text": " ".join(tokens), "label": ("NEG", "POS").index(review["classification"])}
+        yield about | {"rationale": sorted({(one["start_token"], one["end_token"]) for one in evidences})}
 
 
 def snli(unpacked: Path, source: Source) -> Splits:
@@ -143,8 +139,7 @@ def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
 def babi(unpacked: Path, source: Source, task: int) -> Splits:
     """Stories of numbered lines; a line with tabs is a question, its answer, and the lines that support it.
 
-    The context of a question is all of its story so far, without the earlier questions. It is the version of 10,000
-    questions.
+    The context of a question is its story so far, without the earlier questions; of the version of 10,000 questions.
     """
     files = {split: f"en-10k/qa{task}_*_{split}.txt" for split in ("train", "test")}
     return {split: _questions(one_file(unpacked, pattern)) for split, pattern in files.items()}
@@ -161,23 +156,11 @@ def _questions(path: Path) -> Iterator[dict]:
             context[int(number)] = sentence.strip()
             continue
         answer, supporting = answered
-        numbers = list(context)
-        yield {
-            "context": list(context.values()),
-            "question": sentence.strip(),
-            "answer": answer.strip(),
-            "supporting": [numbers.index(int(number)) for number in supporting.split()],
-        }
+        asked = {"context": list(context.values()), "question": sentence.strip(), "answer": answer.strip()}
+        yield asked | {"supporting": [list(context).index(int(number)) for number in supporting.split()]}
 
 
-SPLITS = {
-    "sst": sst,
-    "imdb": imdb,
-    "20news": newsgroups,
-    "agnews": agnews,
-    "eraser_movies": eraser_movies,
-    "snli": snli,
-}
+SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews, "eraser_movies": movies, "snli": snli}
 # fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB
 VECTORS = {"fasttext-simple": "<f4", "glove": "<f2"}
 
