@@ -19,9 +19,8 @@ def masked(scores: Tensor, mask: Tensor) -> Tensor:
     """The scores, -inf off the mask; a ValueError names the first row in which nothing may be attended."""
     empty = ~mask.any(dim=-1)
     if empty.any():
-        raise ValueError(
-            f"row {int(empty.nonzero()[0, 0])} of the mask is empty: a text needs at least one token to attend to"
-        )
+        row = int(empty.nonzero()[0, 0])
+        raise ValueError(f"row {row} of the mask is empty: a text needs at least one token to attend to")
     return scores.masked_fill(~mask, -torch.inf)
 
 

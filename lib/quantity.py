@@ -113,10 +113,8 @@ def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | Non
 def declared(name: str) -> Declared:
     """The unit, title and bounds of a quantity; KeyError if it is not declared."""
     if name not in _REGISTRY:
-        raise KeyError(
-            f"the quantity {name!r} is not declared: measure it as a Quantity, or declare({name!r}, unit) from "
-            "lib.quantity, with a unit such as 'fraction' or 'nats', or '1' for none"
-        )
+        how = f"measure it as a Quantity, or declare({name!r}, unit) from lib.quantity, with '1' for no unit"
+        raise KeyError(f"the quantity {name!r} is not declared: {how}")
     return _REGISTRY[name]
 
 

@@ -28,9 +28,8 @@ def prediction_loss(logits: Tensor, labels: Tensor, weight: Tensor | None = None
     Jain & Wallace's code: with Adam weight decay is about 32 times weaker than with the mean over a batch of 32.
     """
     if logits.shape[1] == 1:
-        return functional.binary_cross_entropy_with_logits(
-            logits.squeeze(1), labels.to(logits.dtype), pos_weight=weight, reduction=reduction
-        )
+        pair = logits.squeeze(1), labels.to(logits.dtype)
+        return functional.binary_cross_entropy_with_logits(*pair, pos_weight=weight, reduction=reduction)
     return functional.cross_entropy(logits, labels, reduction=reduction)
 
 

@@ -20,9 +20,8 @@ from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
 
 Above0, From0 = Annotated[FiniteFloat, Field(gt=0)], Annotated[FiniteFloat, Field(ge=0)]
 Dropout, Factor = Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(gt=0, lt=1)]
-# The options of a run: what each may be, and its default. Jain & Wallace's code: batch of 32, Adam with amsgrad at
-# 1e-3, weight decay 1e-5 but not on the attention. None: the profile's epochs, all of them; the encoder's own hidden
-# size; no clipping.
+# The options of a run: what each may be, and its default, of Jain & Wallace's code; its weight decay is not on the
+# attention. None: the profile's epochs, all of them; the encoder's own hidden size; no clipping.
 OPTIONS = {
     "epochs": (PositiveInt, None),
     "judge": (Literal["auc", "accuracy", "f1"], "auc"),  # the dev score whose best epoch is kept
@@ -50,8 +49,7 @@ OF_ENCODERS = {
     **{name: {"sentence_dropout": (Dropout, 0.0)} for name in HIERARCHICAL},  # of the words of a sentence
 }
 # Of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts: from
-# weights of its own, or from all of the base's (Meister et al. 2021, section 5). judge: of a liar the epoch is kept
-# whose minimised loss on dev is least, or the score decides that is given.
+# weights of its own, or all of the base's (Meister et al. 2021, section 5). A liar's judge: its dev loss, or a score.
 OF_VARIANTS = {
     "adversary": {
         "lambda": (From0, 5e-4),
@@ -70,17 +68,15 @@ VALUES = create_model(
 )
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
-# Meister et al. (2021), appendix B: as Jain & Wallace with smaller states. Table 4 has learning rates of 1e-4
-# (BiLSTM) and 1e-5 (Transformer), which need many epochs; they are options of a run.
+# Meister et al. (2021), appendix B: as Jain & Wallace with smaller states; table 4's learning rates are options.
 MEISTER = {"patience": None, "hidden_size": 128}
-# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights.
-# Dropout, learning rate and epochs are options of a run: they differ by dataset and encoder.
+# Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights; what
+# differs by dataset and encoder (dropout, learning rate, epochs) is an option of a run.
 SERRANO = {"judge": "accuracy", "patience": 5, "plateau": 0.5, "amsgrad": False, "weight_decay": 0.0, "clip": 10.0}
 SERRANO |= {"batch_size": 64, "reduction": "mean", "learning_rate": 4e-4, "embedding_size": 200}
 SERRANO |= {"attention_share": 1.0, "linear_init": "xavier"}
-# Jain & Wallace's code for questions: the mean of a batch's losses, and accuracy on dev (they judge on test). Batch,
-# epochs and sizes are options of a run: they differ by dataset. Differs from the paper: the attention has no weight
-# decay here.
+# Jain & Wallace's code for questions; batch, epochs and sizes, by dataset, are options of a run. Differs from
+# the paper: judged on dev, not on test, and the attention has no weight decay.
 ASKING = {"patience": None, "judge": "accuracy", "reduction": "mean"}
 RECIPES = {"jain2019": {}, "jain2019-questions": ASKING, "tutek2020": TUTEK}
 RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}

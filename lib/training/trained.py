@@ -155,10 +155,7 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
 
 
 def train_all(
-    runs: Sequence[Run],
-    data_home: str | Path | None = None,
-    processes: int | None = None,
-    corpus: Corpus | None = None,
+    runs: Sequence[Run], data_home: str | Path | None = None, processes: int | None = None, corpus: Corpus | None = None
 ) -> list[Trained]:
     """The trained models of all runs, in their order; what the cache lacks is trained in processes of one thread each.
 
