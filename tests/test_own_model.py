@@ -322,7 +322,7 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, capsys):
     corpus = replace(corpus, test=replace(corpus.test, instances=corpus.test.instances[:40]))
     own = own_model("mine.py:several", Run("planted"), corpus=corpus)
     assert [str(one.run) for one in own] == ["planted mine several, seed 0", "planted mine several, seed 1"]
-    assert "several, 40 texts: leave-one-out takes about " in capsys.readouterr().out
+    assert "several, 40 texts: leave-one-out and " in capsys.readouterr().out
     note = "The model's weights, saved in torch.float16, are measured in torch.float32."
     assert [note in one.corpus.notes for one in own] == [True, False] and not has_optimum(own[0])
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out), of_inputs_to_states]

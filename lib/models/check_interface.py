@@ -68,8 +68,7 @@ def tolerance(values: Tensor) -> float:
 def made_single(model: nn.Module) -> list[str]:
     """Makes weights in half precision single, as small differences of predictions are measured; a note that says so."""
     half = sorted({str(part.dtype) for part in (*model.parameters(), *model.buffers()) if part.dtype in HALF})
-    if half:
-        attempt("model.float()", model.float)
+    model.float() if half else None
     return [f"The model's weights, saved in {kind}, are measured in torch.float32." for kind in half]
 
 
@@ -156,6 +155,9 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
     cut = [batch.rows(torch.tensor([row], device=own.device)) for row in range(len(batch))]
     embedded = "model.from_embeddings(output.embeddings, batch"
 
+    def of_each() -> Tensor:
+        return torch.cat([model.read_out(rows_of(output, row), own[row]) for row in rows])
+
     def without_gradients(*batches: Batch) -> Tensor:
         with torch.no_grad():
             return torch.cat([model(one).logits for one in batches])
@@ -170,11 +172,7 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
         ("model.read_out(output, output.attention)", lambda: model.read_out(output, own), expected),
         ("model.read_out(output, equal weights)", lambda: model.read_out(output, equal), under_equal),
         ("model.read_out with attention (batch, draw, token)", lambda: model.read_out(output, draws), of_draws),
-        (
-            "model.read_out of each text's part of the output",
-            lambda: torch.cat([model.read_out(rows_of(output, row), own[row]) for row in rows]),
-            expected,
-        ),
+        ("model.read_out of each text", of_each, expected),
         (f"{embedded})", lambda: model.from_embeddings(embeddings, batch).logits, expected),
         (f"{embedded}, attention)", lambda: model.from_embeddings(embeddings, batch, equal).logits, under_equal),
     ]

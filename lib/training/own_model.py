@@ -117,10 +117,7 @@ def call_function(path: Path, function: str, corpus: Corpus) -> object:
 
 
 def models_of(returned: object, corpus: Corpus) -> tuple[list[nn.Module], Corpus]:
-    """The modules that a function returned, and the corpus that they read: its own, or the report's.
-
-    InterfaceError where there are none, something else is among them, or the corpus has other texts.
-    """
+    """The modules that a function returned, and the corpus that they read; InterfaceError where they are none."""
     models, other = returned, corpus
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Corpus):
         models, other = returned
@@ -129,8 +126,8 @@ def models_of(returned: object, corpus: Corpus) -> tuple[list[nn.Module], Corpus
     seen = f"it gives a {kinds[0]}" if kinds else "it gives no model"
     require(models and not kinds, f"{seen}; it must give a torch.nn.Module, or that and a corpus")
     require(len(set(models)) == len(models), "it gives one module twice; several count as runs of their own")
-    texts = [{(one.id, one.label) for one in of.test.instances} for of in (corpus, other)]
-    require(texts[1] and texts[1] <= texts[0], "the corpus that it gives has other texts or labels than the report's")
+    texts, own = ({(one.id, one.label) for one in of.test.instances} for of in (corpus, other))
+    require(own and own <= texts, "the corpus that it gives has other texts or labels than the report's")
     return models, other
 
 
@@ -140,10 +137,9 @@ def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
     On a few texts the interface, on the shortest of them importance, and on all of test a forward pass.
 
     Returns:
-        how long the slowest measures will take, by the time of the forward pass.
+        how long the slowest measures take, by the time of the forward pass.
     Raises:
-        InterfaceError: it lacks the interface, has other classes than the corpus or in another order, or does not
-            attend to words.
+        InterfaceError: it lacks the interface, has other classes or in another order, or does not attend to words.
     """
     own = getattr(model, "vocabulary", corpus.vocabulary)
     require(own == corpus.vocabulary, "the model reads another vocabulary than the corpus; give both: model, corpus")
@@ -155,8 +151,7 @@ def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
     outputs, classes = output.logits.shape[1], len(corpus.classes)
     needed = f"{corpus.name} has {classes} classes, so it needs {'2, or one' if classes == 2 else classes}"
     require(outputs == classes or (outputs, classes) == (1, 2), f"the model has {outputs} outputs; {needed}")
-    its = "ModelOutput.mask is not batch.mask; the notebooks take models that attend to all words"
-    require(output.mask.equal(batch.mask), its)
+    require(output.mask.equal(batch.mask), "ModelOutput.mask is not batch.mask; a model must attend to all words")
     for row in torch.arange(len(tried), device=batch.tokens.device)[:LEFT_OUT, None]:
         for measure in (gradient, gradient_times_input, leave_one_out):
             attempt(f"{measure.__name__}(model, batch)", partial(measure, model, batch.rows(row)))
@@ -167,9 +162,8 @@ def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
     check_same("in the batches of a report model(batch)", logits[tried], output.logits.detach().cpu())
     check_order(probabilities(logits).argmax(dim=1).numpy(), corpus)
     shortened = np.where(lengths <= MAX_TOKENS, lengths * (lengths + 1), 0)
-    deleting = spoken(passing * shortened.sum() / (lengths + 2).sum())
-    search = f", a search for adversarial attention up to {spoken(passing * SEARCH)}"
-    return f"leave-one-out takes about {deleting}{'' if is_affine(model, output) else search}"
+    passes = shortened.sum() / (lengths + 2).sum() + (0 if is_affine(model, output) else SEARCH)
+    return f"leave-one-out and a search for adversarial attention take up to {spoken(passing * passes)}"
 
 
 def logits_of(model: nn.Module, corpus: Corpus, device: str) -> Tensor:
