@@ -154,8 +154,8 @@ def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
 def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
     """The standard error over texts, with what the spread over seeds lacks where each value is of pairs of seeds.
 
-    Each pair of seeds is in the values of both, so the variance of their mean is four times that of independent ones
-    (the jackknife of a mean over pairs). Their spread accounts for one of the four; the rest is added.
+    Each pair is in the values of both seeds, so the variance of their mean is four times that of independent ones (the
+    jackknife of a mean over pairs), of which their spread has one.
     """
     return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds)))
 
@@ -189,9 +189,8 @@ def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:
 def points(series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The runs of each series, rows of `measure_versus_base`, as points (Wiegreffe & Pinter 2019, figure 5).
 
-    Returns:
-        quantity ("point"), series, at (lambda, or NaN), seed, n, jsd (the mean, nats), jsd_low, jsd_high (the 95%
-        interval over texts), tvd (fraction), tvd_low, tvd_high.
+    Returns quantity ("point"), series, at (lambda, or NaN), seed, n, jsd (the mean, nats), jsd_low, jsd_high (95% over
+    texts), tvd (fraction), tvd_low, tvd_high.
     """
     rows = []
     for name, instances in series.items():
@@ -213,10 +212,8 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least FAR. Differs from the
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
-    Returns:
-        lambda, trains, converged, seed, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (its base's on dev), moved (dev_jsd
-        is at least FAR), imitates (the seed's adversary of lambda 0 reaches its base's F1), chosen (the best of a seed
-        and `trains` that is evidence).
+    Returns lambda, trains, converged, seed, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (on dev), moved (at least FAR),
+    imitates (the seed's adversary of lambda 0 reaches its base's F1), chosen (the best of a seed and `trains`).
     """
     rows = []
     for one in trained:

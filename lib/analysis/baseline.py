@@ -20,8 +20,7 @@ STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 def baseline(corpus: Corpus) -> pd.DataFrame:
     """What a logistic regression over TF-IDF answers for each text of test: rows as `measure` gives them.
 
-    Of STRENGTHS, scikit-learn's C, it takes the one that, fitted on train, is most accurate on dev (of equals the
-    least); then it is fitted on both.
+    Its C is the one of STRENGTHS that is most accurate on dev, of equals the least; then it is fitted on both.
     """
     texts, test = [*corpus.train.instances, *corpus.dev.instances], corpus.test
     held_out = PredefinedSplit(np.repeat([-1, 0], [len(corpus.train), len(corpus.dev)]))  # dev alone

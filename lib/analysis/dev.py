@@ -11,8 +11,7 @@ from lib.training import Trained
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     """A row for each attention and value of an option: the dev scores of the epochs that runs keep, means over seeds.
 
-    `highest_auc` is the value that is chosen, by the score that chooses the epochs too; of equals the largest value.
-    `epoch` is the one that is kept, `of` the most there could be: where the last is kept, more might do better.
+    `highest_auc` is the value that is chosen, of equals the largest; `epoch` is the one kept, `of` the most there are.
     """
     kept = pd.DataFrame([model.history[model.chosen - 1] for model in trained])
     runs = [model.run for model in trained]

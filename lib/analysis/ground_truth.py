@@ -169,8 +169,7 @@ def by_kind(suspicion: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarr
 def detections(suspicion: pd.DataFrame) -> pd.DataFrame:
     """Each test, and how well it tells each kind of liar from honest models: `auroc`, and as an alarm.
 
-    Its threshold is the largest suspicion of the first half of the honest models: found is the share of liars above
-    it, false alarms that of the other half.
+    The largest suspicion of half of the honest models is its threshold: found are liars above, false alarms others.
     """
     rows = []
     for test, *kinds, honest in by_kind(suspicion):

@@ -30,9 +30,8 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
     Embeddings and hidden states of every occurrence of the words in train (Tutek & Snajder 2020, section 3.4), at most
     MOST, are clustered, each separately, into as many clusters as words; of the most frequent words, and random ones.
 
-    Returns:
-        the run's columns, quantity, plug_in, null, above_null (plug_in less null), n, words, texts (that the words
-        occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
+    Returns the run's columns, quantity, plug_in, null, above_null (plug_in less null), n, words, texts (that the words
+    occur in), without (plug_in without each of PARTS of the texts, for a standard error over texts).
     """
     rows, known = [], {}
     with Progress("mutual information", total=len(trained)) as progress:
@@ -114,8 +113,7 @@ def summary(information: pd.DataFrame) -> pd.DataFrame:
 def information_difference(measured: pd.DataFrame, quantity: str, between: tuple[str, str]) -> Effect:
     """The first variant's mutual information less the second's, in pairs of one seed.
 
-    Of above_null, which does not grow with the number of occupied clusters as the other two do. The standard error
-    over texts is by the jackknife, the clusters as they are.
+    Of above_null, which does not grow with the number of clusters; se by the jackknife, the clusters as they are.
     """
     rows = measured[measured["quantity"] == quantity]
     pair = [rows[rows["variant"] == name].set_index("seed") for name in between]

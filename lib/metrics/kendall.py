@@ -47,9 +47,8 @@ def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 def _compare(values: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of values (measure, row, token) with infinity as padding, n (row,) of which are real, each counted per row.
 
-    Returns:
-        (measure, 3, row): over groups of t tied values the sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5).
-        (row,): twice the pairs of tokens in opposite orders, less those that tie in both measures.
+    (measure, 3, row): over groups of t tied values the sums of t(t-1)/2, t(t-1)(t-2) and t(t-1)(2t+5); (row,): twice
+    the pairs of tokens in opposite orders, less those that tie in both measures.
     """
     order = values.argsort(axis=-1)
     order += np.arange(0, values.size, values.shape[-1]).reshape(-1, len(n), 1)  # into the rows laid end to end

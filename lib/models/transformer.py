@@ -8,10 +8,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 class Transformer(nn.Module):
-    """Layers of self-attention over all words of a text, start and end included (Vaswani et al. 2017).
-
-    Embeddings are mapped to the hidden size, an even multiple of `heads`, and sinusoidal positions added.
-    """
+    """Self-attention over all words of a text, start and end too, with sinusoidal positions (Vaswani et al. 2017)."""
 
     def __init__(
         self, embedding_size: int, hidden_size: int = 128, layers: int = 2, heads: int = 1, dropout: float = 0.1

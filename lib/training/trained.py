@@ -107,9 +107,7 @@ def train(
     A run that was killed goes on from its last checkpoint, at most `checkpoint_seconds` of training earlier, and ends
     in the same weights. While another process trains the same run, this one waits for it.
 
-    Raises:
-        DataError: the data are missing or wrong. KeyError: unknown encoder, attention or projection.
-        FloatingPointError: the loss is not finite. ValueError: it is planned for a GPU, and there is none.
+    DataError: the data are missing or wrong. FloatingPointError: the loss is not finite. ValueError: there is no GPU.
     """
     if run.device_kind == "cuda" and not torch.cuda.is_available():
         raise ValueError("device is 'cuda', but torch finds no GPU here; use 'cpu' or 'auto'")
