@@ -204,7 +204,7 @@ def model_name(parts) -> str:
 
 
 def left_out(groups: list[pd.DataFrame]) -> str:
-    """Why models are no evidence about attention: they did not learn the task, or attend uniformly; else ""."""
+    """Why models are no evidence about attention: they did not learn the task, or it has no effect; else ""."""
     return "; ".join(dict.fromkeys(filter(None, [*map(not_learned, groups), *map(uniform, groups)])))
 
 
@@ -222,7 +222,10 @@ def not_learned(rows: pd.DataFrame) -> str:
 
 
 def uniform(rows: pd.DataFrame) -> str:
-    """Whether a run attends uniformly: then no other weights can change anything. Equal weights are meant to."""
+    """Whether other weights change nothing: they are uniform (not by design), or all on any token moves p little."""
+    least = rows.groupby("seed")["largest_change"].mean().min() if "largest_change" in rows else nan
+    if least < 0.05:
+        return f"all attention on any one token moves the prediction by {least:.3f}"
     column = "entropy_of_attention"
     if column not in rows or rows[column].isna().all() or "uniform" in set(rows["variant"]):
         return ""

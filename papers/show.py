@@ -15,6 +15,7 @@ from lib import tables
 from lib.analysis.summaries import rows_where
 from lib.charts.theme import COLORS, INK, Empty, caption_of_rows, or_a_sentence, titled
 from lib.notebook import HEADLINE
+from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS, title_of
 from papers import PAPERS
 from papers.effects import FINDINGS, Finding
@@ -23,12 +24,14 @@ from papers.published import ANSWERS, KEYS, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
-# What is asked of one's own model and text: may its attention be shown? At most seven rows.
-BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "S2", "S3")
+# May the attention of one's own model be shown? The findings that answer it, and what to do where they do not say yes.
+QUESTIONS = {
+    "As where the model reads": (("J6", "J5c"), ""),
+    "As why it decides": (("J7",), "; show leave-one-out, what each word changes"),
+}
+BOX = ("J1", "J4", "J5", "J5c", "J6", "J7")
 LABEL = 210  # pixels for the names of models; half for those of datasets
 WIDTH = 940  # of a row of panels
-OTHERS = "other data:"
-TICK = "#8d939c"
 NOT_COUNTED = "does not count: we read a part of the training set, or it is printed twice"
 
 
@@ -37,45 +40,43 @@ NOT_COUNTED = "does not count: we read a part of the training set, or it is prin
 
 def about(found: pd.DataFrame) -> pd.DataFrame:
     """The rows of the models that each finding is about."""
-    mask = [FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")]
-    return found[pd.Series(mask, found.index, dtype=bool)]
+    return found[np.array([FINDINGS[row["finding"]].is_about(row) for row in found.to_dict("records")], dtype=bool)]
 
 
 def headline(found: pd.DataFrame, own: bool = False) -> None:
-    """Displays the findings of the models that each is about; a report has them at its top.
-
-    `own`: the model or the text is one's own: BOX alone, of one model.
-    """
-    rows = about(found)
+    """Displays the findings of the models that each is about, for a report's top; of one's `own`, may it be shown?"""
+    rows, above = about(found), ""
+    rows = found if rows.empty else rows
     if own:
-        rows = rows[rows["finding"].isin(BOX)]
-        rows = rows[rows["model"].isin(rows["model"].iloc[:1])]
-    shown, drawing = findings(rows, not own).data, forest(rows)
+        box = rows[rows["finding"].isin(BOX)]
+        own = len(box) > 0
+        rows = box[box["model"].eq(box["model"].iloc[0])] if own else rows
+        above = may_be_shown(rows) if own else "<p>May this attention be shown? A report of correlation answers.</p>"
+    shown, drawing = above + findings(rows, not own).data, forest(rows)
     chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
-    first = rows.drop_duplicates("finding").to_dict("records")
-    lines = [f"{FINDINGS[row['finding']].sentence}: {in_brief(row)}" for row in first]
-    top = {"lines": lines, "table": shown, "chart": chart, "own": own, "shown": may_be_shown(rows) if own else []}
+    lines = [*map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
+    top = {"lines": lines, "table": shown, "chart": chart, "own": own}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
-def may_be_shown(found: pd.DataFrame) -> list[str]:
-    """The two lines of *May its attention be shown?*, or why neither can be said; none where it was not measured."""
-    rows = {row["finding"]: row for row in found.to_dict("records") if row["finding"] in ("J5c", "J6", "J7")}
-    if len(rows) < 3:
-        return []
-    if reasons := [row["left_out"] for row in rows.values() if row["left_out"]]:
-        return [f"– {reasons[0]}."]
-    moves, evidence, decides = (rows[name]["word"] == YES for name in ("J5c", "J6", "J7"))
-    return [
-        f"As where the model reads: {'yes' if evidence and moves else 'no'}.",
-        f"As why it decides: {'yes' if decides else 'no; leave-one-out shows what each word changes'}.",
-    ]
+def may_be_shown(found: pd.DataFrame) -> str:
+    """*May its attention be shown?* of one model, as HTML: two lines with their numbers, or why not; then the rule."""
+    rows, lines = {row["finding"]: row for row in found.to_dict("records")}, ""
+    for question, (names, otherwise) in QUESTIONS.items():
+        of = [rows.get(name, {"left_out": f"{name} is not defined"}) for name in names]
+        words, reasons = {row.get("word") for row in of}, [f"– {row['left_out']}" for row in of if row["left_out"]]
+        answer = YES if words == {YES} else (OPEN if words <= {YES, OPEN} else NO) + otherwise
+        numbers = "" if reasons else " ".join(f"{in_words(row)}." for row in of)
+        lines += f"<p><b>{question}: {escape([*reasons, answer][0])}.</b> {escape(numbers)}</p>"
+    text = (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8").partition("\n## May its attention")[2]
+    rule = re.findall(r"^\d\. (.+)", text.partition("\n## ")[0], re.MULTILINE)
+    return f"{lines}<ol>{''.join(f'<li>{escape(line)}</li>' for line in rule)}</ol>"
 
 
 def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
-    """One table: what is stated, of which model, the effect with its interval, what chance gives, what is printed."""
+    """What is stated, of which model (one, in the caption, without `sources`), effect, interval, chance, printed."""
     if found.empty:
-        return HTML("<p>No finding is about these models.</p>")
+        return HTML("<p>No finding was measured.</p>")
     rows = []
     for row in found.to_dict("records"):
         finding = FINDINGS[row["finding"]]
@@ -86,14 +87,23 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
         rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"] or "–"})
     texts = pd.DataFrame(rows)
     empty = [name for name in ("chance", "paper") if texts[name].eq("").all()]
-    texts = texts.drop(columns=[*empty, *(["dataset"] if found["dataset"].nunique() == 1 else [])])
+    known = ["dataset"] * (found["dataset"].nunique() == 1) + ["model", "runs"] * (not sources)
+    caption = "" if sources else f"{rows[0]['model']}, runs: {rows[0]['runs']}"
+    texts = texts.drop(columns=[*empty, *known])
     texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
-    return HTML(tables.html(texts, numbers=["measured", "runs", "chance", "paper"]))
+    return HTML(tables.html(texts, caption, ["measured", "runs", "chance", "paper"]))
 
 
-def in_brief(row: Mapping) -> str:
+def in_words(row: Mapping) -> str:
+    """What a finding states, and `in_brief`, beside what chance gives where it is about that."""
+    finding = FINDINGS[row["finding"]]
+    chance = f" (chance {number(row['chance'], finding)})" if finding.beyond_chance else ""
+    return f"{finding.sentence}: {in_brief(row, chance)}"
+
+
+def in_brief(row: Mapping, beside: str = "") -> str:
     """+.15 [+.12, +.18] tau-b, yes: the effect of a row and its word."""
-    return ", ".join(filter(None, [measured(row, unit=True), "" if row["left_out"] else row["word"]]))
+    return ", ".join(filter(None, [measured(row, unit=True) + beside, "" if row["left_out"] else row["word"]]))
 
 
 def measured(row: Mapping, unit: bool = False) -> str:
@@ -125,14 +135,12 @@ def printed(row: Mapping) -> float:
         return nan
     theirs = table(PAPERS[finding.notebook].key, str(row["dataset"]))
     same = {name: str(row[name]) for name in of.get("match", ())}
-
-    def mean(quantity: str, where: Mapping[str, str]) -> float:
-        return float(rows_where(theirs, {"quantity": quantity} | same | where)["value"].mean())
-
-    value = mean(of["quantity"], of.get("where", {}))
-    if not {"less", "less_where"} & set(of):
-        return value
-    return value - mean(of.get("less", of["quantity"]), of.get("less_where", {}))
+    parts = [(of["quantity"], of.get("where", {}))]
+    if {"less", "less_where"} & set(of):
+        parts.append((of.get("less", of["quantity"]), of.get("less_where", {})))
+    rows = (rows_where(theirs, {"quantity": quantity} | same | where) for quantity, where in parts)
+    first, *less = (float(one["value"].mean()) for one in rows)
+    return first - sum(less)
 
 
 @or_a_sentence
@@ -144,8 +152,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
-    see = "Point: our effect, with its 95% interval over runs and texts; hollow: fewer than three runs. "
-    see += "Diamond: what the paper printed. Grey tick: what chance gives."
+    see = "Point: ours, with its 95% interval; hollow: fewer than three runs. Diamond: printed. Grey tick: chance."
     return titled(drawn, "What was found", [see])
 
 
@@ -153,11 +160,10 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     """The rows of one finding; of datasets the paper's own come first, then a line, then others."""
     finding = FINDINGS[same["finding"].iloc[0]]
     own = same["dataset"].isin(finding.datasets)
-    others = [OTHERS] if rows == "dataset" and own.any() and not own.all() else []
+    others = ["other data:"] if rows == "dataset" and own.any() and not own.all() else []
     places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
-    data = same[["effect", "low", "high", "chance", "runs"]]
-    data = data.assign(row=same[rows], word=same["word"].replace("", "measured"))
-    data["printed"] = [printed(row) for row in same.to_dict("records")]
+    more = {"word": same["word"].replace("", "measured"), "printed": [*map(printed, same.to_dict("records"))]}
+    data = same[["effect", "low", "high", "chance", "runs"]].assign(row=same[rows], **more)
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
@@ -166,17 +172,13 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     chart = alt.Chart(data).encode(y, tooltip=tips)
     few, known = (chart.transform_filter(f"{sign}isValid(datum.low)") for sign in ("!", ""))
-    layers = {
-        "chance": [chart.mark_tick(color=TICK, thickness=2.5, size=15).encode(alt.X("chance:Q"))],
-        "low": [
-            known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color),
-            known.mark_point(filled=True, size=60, opacity=1).encode(x, color),
-        ],
-        "few": [few.mark_point(filled=False, size=55, opacity=1).encode(x, color)],
-        "printed": [chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q"))],
-    }
-    some = data.assign(few=data["effect"].where(data["low"].isna())).notna().any()
-    layers = [layer for column, drawn in layers.items() for layer in drawn if some[column]]
+    layers = [
+        chart.mark_tick(color="#8d939c", thickness=2.5, size=15).encode(alt.X("chance:Q")),
+        known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color),
+        known.mark_point(filled=True, size=60, opacity=1).encode(x, color),
+        few.mark_point(filled=False, size=55, opacity=1).encode(x, color),
+        chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q")),
+    ]
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
@@ -188,10 +190,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
 
 
 def compare(values: pd.DataFrame, percent: bool = False, empty: str = tables.NOTHING) -> HTML:
-    """The papers' tables with ours beneath each value: rows and columns as theirs; ours alone where nothing is printed.
-
-    `percent`: fractions in percent; `empty`: the sentence for none.
-    """
+    """The papers' tables, fractions in `percent`, ours beneath each value or alone; the sentence `empty` for none."""
     if values["ours"].isna().all():
         return HTML(f"<p>{escape(empty)}</p>")
     theirs, alone = values[values["theirs"].notna()], values[values["theirs"].isna()]
@@ -247,11 +246,10 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
     x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
     colors = alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
     dots = alt.Chart().mark_circle(size=14, opacity=0.6)
-    tips = ["dataset", "quantity", "theirs", "ours", "answer"]
-    dots = dots.encode(x, y, alt.Color("answer:N", title=None, scale=colors), tooltip=tips)
-    ends = [data[["theirs", "ours"]].to_numpy().min(), data[["theirs", "ours"]].to_numpy().max()]
+    dots = dots.encode(x, y, alt.Color("answer:N", title=None, scale=colors), tooltip=[*data.columns[1:]])
+    numbers = data[["theirs", "ours"]].to_numpy()
     diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
-    diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {ends[0]} : {ends[1]}")
+    diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {numbers.min()} : {numbers.max()}")
     both = alt.layer(diagonal, dots, data=data).properties(width=width, height=width)
     drawn = both.facet(alt.Facet("source:N", title=None), columns=4)
     return titled(drawn, "Every printed value that counts, against ours", ["On the dashed line they are equal."])
@@ -271,8 +269,7 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
 
 def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
-    rows = about(found)
-    rows = rows[rows["finding"].isin(list(names))]
+    rows = about(found[found["finding"].isin(list(names))])
     pairs = zip(rows["finding"], rows["dataset"], strict=True)
     places = [(*FINDINGS[finding].datasets, dataset).index(dataset) for finding, dataset in pairs]
     return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])

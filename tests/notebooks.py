@@ -87,5 +87,5 @@ def hostile(folder: Path) -> Path:
         "## What we find",
         "from lib import tables\nlines = [f'A finding {evil} {note}', 'Another finding.']",
         "top = {'lines': lines, 'table': tables.html(pd.DataFrame({'finding': lines})), 'chart': bars.to_dict()}\n"
-        "display({HEADLINE: top | {'own': False, 'shown': []}}, raw=True)",
+        "display({HEADLINE: top | {'own': False}}, raw=True)",
     )

@@ -1,7 +1,9 @@
 """Findings as data: each is sound, computed as by hand, and judged as its own interval says; controls find nothing."""
 
+import re
 import tomllib
 from collections.abc import Sequence
+from html import unescape
 from importlib import import_module
 from itertools import product
 from math import isnan, log, nan
@@ -18,10 +20,9 @@ from lib.datasets import spec
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
 from lib.quantity import declare, tau_name
 from lib.training.runs import REGULARIZED
-from papers import PAPERS, effects, published, regularization
+from papers import PAPERS, effects, published, regularization, show
 from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, finding_effects, left_out
 from papers.judge import FOUND, NO, NONE, OPEN, YES, Together, judge, over_datasets
-from papers.show import may_be_shown
 
 PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
 ANSWERS = ("jsd", "jsd_of_seeds", "removed_items", "removed_attention_count", "removed_gradient_count")
@@ -340,11 +341,14 @@ def test_a_model_counts_if_its_accuracy_is_above_the_largest_class_with_its_whol
     assert left_out([weak]) == "" and left_out([runs]).startswith("accuracy 0.733")
 
 
-def test_attention_is_uniform_where_one_run_has_nearly_the_largest_entropy():
+def test_attention_has_no_effect_where_one_run_has_nearly_the_largest_entropy_or_no_weights_move_it():
     rows = texts(np.random.default_rng(13), entropy_of_attention=np.full(TEXTS, 0.5))
     uniform = rows.assign(entropy_of_attention=np.where(rows["seed"].eq(2), 0.98, 0.5))
     assert left_out([rows]) == "" and left_out([rows, uniform]) == "attention is uniform: 98.0% of the largest entropy"
     assert left_out([uniform.assign(variant="uniform")]) == "", "equal weights are meant to be"
+    changes = rows["seed"].map({0: 0.5, 1: 0.049, 2: 0.06})
+    assert left_out([rows.assign(largest_change=changes)]).endswith("moves the prediction by 0.049")
+    assert left_out([rows.assign(largest_change=changes.clip(lower=0.051))]) == ""
     dial = pd.concat([uniform.assign(**{"lambda": 0.0}), rows.assign(**{"lambda": 1.0})])
     assert left_out([dial]) == "" and left_out([dial.assign(entropy_of_attention=0.98)]).startswith("attention is uni")
 
@@ -402,15 +406,30 @@ def test_a_model_that_learned_nothing_is_evidence_for_no_finding(notebook):
     assert found["left_out"].ne("").all()
 
 
-def test_the_box_of_ones_own_model_answers_in_two_lines_or_says_why_it_cannot():
-    rows = pd.DataFrame({"finding": ["J5c", "J6", "J7"], "word": [YES, YES, NO], "left_out": ["", "", ""]})
-    assert [line.split(";")[0] for line in may_be_shown(rows)] == [
-        "As where the model reads: yes.",
-        "As why it decides: no",
-    ]
-    assert may_be_shown(rows.assign(word=[NO, YES, YES])) == [
-        "As where the model reads: no.",
-        "As why it decides: yes.",
-    ]
-    assert may_be_shown(rows.assign(left_out="attention is uniform")) == ["– attention is uniform."]
-    assert may_be_shown(rows[:2]) == []
+def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_the_rule_of_the_docs(monkeypatch):
+    effects = [effect_rows(name, [0.3], chance=0.1, model=model) for model in ("mine", "other") for name in show.BOX]
+    rows = judge(pd.concat(effects, ignore_index=True), these_models=True).assign(low=0.2, high=0.4, word=YES)
+
+    def top(rows: pd.DataFrame, **words) -> tuple[list[str], str]:
+        shown = []
+        monkeypatch.setattr(show, "display", lambda data, raw: shown.append(data["text/html"]))
+        show.headline(rows.assign(word=rows["finding"].map(words).fillna(rows["word"])), own=True)
+        return re.findall("<b>(.*?)</b>", shown[0]), unescape(shown[0])
+
+    reads, decides, instead = (
+        "As where the model reads: ",
+        "As why it decides: ",
+        "; show leave-one-out, what each word",
+    )
+    lines, html = top(rows)
+    assert lines == [f"{reads}yes.", f"{decides}yes."]
+    assert ".30 [.20, .40] (chance .10), yes." in html and "mine, runs: 1" in html and "other" not in html
+    assert top(rows, J5c=NO, J7=OPEN)[0] == [f"{reads}no.", f"{decides}can&#x27;t tell{instead} changes."]
+    assert top(rows, J6=OPEN, J7=NO)[0] == [f"{reads}can&#x27;t tell.", f"{decides}no{instead} changes."]
+    assert top(rows.assign(left_out="it is uniform"))[0] == [f"{reads}– it is uniform.", f"{decides}– it is uniform."]
+    assert top(rows[rows["finding"] != "J6"])[0][0] == f"{reads}– J6 is not defined."
+    lines, elsewhere = top(rows.assign(finding="S2"))
+    assert lines == [] and "A report of correlation answers" in elsewhere and "other" in elsewhere
+    docs = (SOURCE.parents[1] / "docs" / "own-model.md").read_text(encoding="utf-8")
+    rule = re.findall(r"^\d\. (.*)$", docs.partition("\n## May its attention be shown?\n")[2], re.MULTILINE)
+    assert rule[:5] == re.findall("<li>(.*?)</li>", html) and reads in f"{rule[0]} " and decides in rule[1]

@@ -1,11 +1,13 @@
 """A model of one's own: every measure on modules with the interface alone, its check, files, docs."""
 
+import ast
 import os
 import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,6 @@ from lib.analysis import attention_weights, correlate, information, measure, mea
 from lib.analysis.adversaries import has_optimum
 from lib.analysis.erasure import add_flips
 from lib.datasets import load
-from lib.datasets.batches import Batch
 from lib.importance.rankings import RANKINGS
 from lib.importance.state_gradients import of_inputs_to_states, state_gradients
 from lib.metrics import probabilities, total_variation
@@ -406,7 +407,24 @@ def test_the_docs_module_is_measured_as_it_is_documented(mine, corpus, monkeypat
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
     assert has_optimum(own)
-    few = Batch.of(*(torch.tensor(part) for part in ([[2, 9, 8, 7, 3]], [5], [1], [0])))
-    names = {"model": own.model, "batches": [few]}
-    exec(of_docs(3), names)
-    assert names["summary"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()
+    names = {"trained": [own]}
+    exec(of_docs(-3) + of_docs(-2), names)
+    assert names["my_taus"]["quantity"].str.startswith("kendall_tau_attention_vs_leave_one_out_of_input").any()
+    assert len(names["my_texts"]) == len(corpus.test) and len(names["my_row"]["attention_weights"]) == 9
+    exec(of_docs(-1), made | {"corpus": corpus}, trains := {})
+    assert all(one.grad.isfinite().all() for one in trains["mine"].parameters())
+
+
+def named_by(code: str) -> dict[str, str]:
+    """The names that code assigns or imports, each with what it is then."""
+    nodes = [*ast.walk(ast.parse(code))]
+    assigned = {node.id: "assigned" for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imports = [(node, one) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names]
+    return assigned | {one.asname or one.name: f"{getattr(node, 'module', '')} {one.name}" for node, one in imports}
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_the_docs_code_changes_no_name_of_a_notebook_and_finds_its_models(path):
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    there, pasted = named_by("\n".join(cells)), named_by(of_docs(-3) + of_docs(-2))
+    assert "trained" in there and [name for name in pasted if there.get(name, pasted[name]) != pasted[name]] == []
