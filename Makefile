@@ -1,18 +1,21 @@
 # The commands of this project. Each sets up .venv by itself, from requirements.txt and constraints.txt, and does nothing twice.
 #
-#   make reports      run the notebooks, trainings and reports as jobs; write reports/index.html and summary.html
+#   make report       one notebook on made-up texts: reports/correlation-planted.html; another: NOTEBOOK=erasure
+#   make reports      all notebooks, trainings and reports as jobs; write reports/index.html and summary.html
 #   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
 #   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a report: a quarter of an hour
 #   make mutations    plant each fault of tests/mutations.toml in a copy of the project: the tests catch it
 #   make readme       check that README is what the kept results give
-#   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only
+#   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only; LAB=... for its options
 #   make bench        how fast the fast forms are beside their definitions, and how their cost grows
 #   make environment  set up .venv alone: some minutes, about 2 GB
 #   make clean        remove the reports' pages and the caches of tools; raw data and trained models stay
 #
 # Choices (make reports DATASETS="sst 20news" PROFILE=paper):
 NOTEBOOKS ?= $(sort $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/*.ipynb)))
+# of make report
+NOTEBOOK  ?= correlation
 # empty: of each notebook the made-up texts that it reads by itself
 DATASETS  ?=
 PROFILE   ?= quick
@@ -26,6 +29,8 @@ ON        ?= here
 DEVICE    ?=
 # where real data lies; empty: data/raw
 DATA_HOME ?=
+# options of JupyterLab, as --allow-root
+LAB       ?=
 # the Python that makes .venv, 3.11 to 3.13; empty: the first on the PATH that fits
 PYTHON    ?=
 
@@ -46,7 +51,7 @@ else
   unexport DATA_HOME
 endif
 
-.PHONY: help reports test faults mutations readme lab bench clean environment
+.PHONY: help report reports test faults mutations readme lab bench clean environment
 .DEFAULT_GOAL := help
 
 help:
@@ -54,7 +59,9 @@ help:
 
 environment: $(STAMP)
 
-reports: $(STAMP)
+report: override NOTEBOOKS := $(NOTEBOOK)
+
+report reports: $(STAMP)
 	@if [ -z "$(strip $(NOTEBOOKS))" ]; then echo "no notebook to run: notebooks/ has none"; exit 1; fi
 	@exec $(RUN) -m tools.sweep $(NOTEBOOKS) --profile "$(PROFILE)" --on "$(ON)" $(if $(strip $(DATASETS)),--datasets $(DATASETS)) \
 	  $(if $(strip $(SEEDS)),--seeds "$(SEEDS)") $(if $(strip $(JOBS)),--jobs "$(JOBS)") $(if $(strip $(DEVICE)),-p device "$(DEVICE)")
@@ -72,10 +79,12 @@ readme: $(STAMP)
 	@$(RUN) -m tools.summary --check
 
 lab: $(STAMP)
+	@case " $(LAB) " in *" --allow-root "*) ;; *) if [ "$$(id -u)" = 0 ]; then \
+	  echo "JupyterLab does not run as root: make lab LAB=--allow-root"; exit 1; fi ;; esac
 	@echo "JupyterLab on http://127.0.0.1:8888 (or the port below), for this machine only; stop it with Ctrl-C"
 	@mkdir -p lab && cp -n notebooks/*.ipynb lab/ 2>/dev/null || true
 	@echo "lab/ holds working copies, which git and reports do not read; for a fresh copy remove one and start again"
-	@PYTHONPATH="$(CURDIR)" $(RUN) -m jupyterlab --ip=127.0.0.1 --notebook-dir="$(CURDIR)/lab"
+	@PYTHONPATH="$(CURDIR)" $(RUN) -m jupyterlab --ip=127.0.0.1 --notebook-dir="$(CURDIR)/lab" $(LAB)
 
 bench: $(STAMP)
 	@$(RUN) -m benchmarks

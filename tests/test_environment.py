@@ -74,6 +74,11 @@ def test_a_command_sets_the_environment_up_once_by_itself(tmp_path):
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "installed").touch()
     assert "-m venv" not in make("-n", "reports", "NOTEBOOKS=one", cwd=tmp_path).stdout
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
+    (tmp_path / "id").chmod(0o755)
+    of_root = make("lab", cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert of_root.returncode and of_root.stdout == "JupyterLab does not run as root: make lab LAB=--allow-root\n"
+    assert "--allow-root" in make("-n", "lab", "LAB=--allow-root", cwd=tmp_path).stdout.splitlines()[-1]
 
 
 def test_make_says_clearly_when_there_is_no_fitting_python_and_an_interrupted_installation_leaves_no_stamp(tmp_path):
@@ -91,6 +96,9 @@ def test_reports_passes_the_choices_on():
     given = make("-n", "reports", *chosen)
     assert given.returncode == 0, given.stderr
     assert "is not a folder" in make("-n", "test", "DATA_HOME=/no/such/folder").stderr
+    assert (
+        '-m tools.sweep three --profile "quick"' in make("-n", "report", "NOTEBOOK=three", "NOTEBOOKS=one two").stdout
+    )
     passed = '-m tools.sweep one two --profile "paper" --on "slurm" --datasets sst 20news --seeds "0,1"'
     assert passed in " ".join(given.stdout.replace("\\\n", " ").split())
 
