@@ -262,16 +262,14 @@ def counts(values: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for paper, same in values[values["counted"]].groupby("paper", sort=False):
         ours = same[same["ours"].notna()]
-        row = {"paper": paper, "counted": len(same), "ours": len(ours)}
-        row |= {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
-        r = ours["theirs"].corr(ours["ours"]) if len(ours) > 2 else nan
-        rows.append(row | {"r": r, "distance": ours["difference"].abs().median()})
+        row = {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
+        row |= {"r": ours["theirs"].corr(ours["ours"], min_periods=3), "distance": ours["difference"].abs().median()}
+        rows.append(row | {"paper": paper, "counted": len(same), "ours": len(ours)})
     return pd.DataFrame(rows)
 
 
 def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
     rows = about(found[found["finding"].isin(list(names))])
-    pairs = zip(rows["finding"], rows["dataset"], strict=True)
-    places = [(*FINDINGS[finding].datasets, dataset).index(dataset) for finding, dataset in pairs]
+    places = [(*FINDINGS[row.finding].datasets, row.dataset).index(row.dataset) for row in rows.itertuples()]
     return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])
