@@ -34,8 +34,6 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
 def main(given: list[str] | None = None) -> int:
     """Exit code: 0 made or up to date, 1 the notebook failed, 2 an unknown name or value, 130 interrupted."""
     try:
-        if given is None:
-            start_command()
         options = arguments(given)
         if options.list:
             print_parameters(options.notebooks)
@@ -62,11 +60,11 @@ def make(options: argparse.Namespace) -> int:
         make_report(notebook, values, options.output)
         write_summary(options.output)
     except Failed as error:
-        say(f"{name} was not made. {error}", to="stderr")
+        say(f"{name}: {error}", to="stderr")
         return 1
     except OSError as error:
-        reason = f"{error.filename or options.output}: {error.strerror or error}"
-        say(f"{name} was not made: nothing could be written. {reason}", to="stderr")
+        path = error.filename2 or error.filename or options.output
+        say(f"{name}: {path} cannot be written: {error.strerror or error}", to="stderr")
         return 1
     return 0
 
@@ -79,4 +77,5 @@ def print_parameters(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    start_command()
     sys.exit(main())

@@ -43,10 +43,8 @@ def make_report(notebook: Path, values: dict[str, Any], folder: Path) -> bool:
         if is_made_from(target, mark):
             say(f"{name}: up to date; without {target} it is made again")
             return False
-        try:
-            _make(notebook, values, target, work, mark)
-        finally:
-            write_index(folder)
+        _make(notebook, values, target, work, mark)
+        write_index(folder)
         return True
 
 

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from lib.atomic_write import alone
+from lib.console import start_command
 from lib.processes import cores, gpu_runs, whole
 from lib.progress import counted
 from lib.training import cache
@@ -103,4 +104,5 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
 
 
 if __name__ == "__main__":
+    start_command()
     sys.exit(main())
