@@ -5,18 +5,16 @@ import signal
 import sys
 from pathlib import Path
 
-HOMES = ("DATA_HOME", "CACHE_HOME", "RESULTS_HOME")
-
 
 def start_command() -> None:
-    """SIGTERM interrupts as Ctrl-C does, closed standard streams lead nowhere, and $HOMES become full paths."""
+    """SIGTERM interrupts as Ctrl-C does, closed standard streams lead nowhere, and folders get full paths."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # else the next file would be a kernel's standard stream
         os.set_inheritable(number, True)
     os.close(number)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="backslashreplace")
-    for name in filter(os.environ.get, HOMES):
+    for name in filter(os.environ.get, ("DATA_HOME", "CACHE_HOME", "RESULTS_HOME")):
         os.environ[name] = str(Path(os.path.expanduser(os.environ[name])).resolve())  # noqa: PTH111 - "~nobody" is kept
 
 

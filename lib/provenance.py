@@ -35,8 +35,7 @@ def commit(folder: Path = PROJECT) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # a killed report leaves no lock behind
-    ran = subprocess.run(command, capture_output=True, check=True, timeout=20)
-    return ran.stdout.decode(errors="replace").strip()
+    return subprocess.run(command, capture_output=True, check=True, timeout=20).stdout.decode(errors="replace").strip()
 
 
 class Start(NamedTuple):
@@ -52,11 +51,7 @@ def start() -> Start:
 
 
 def provenance(trained: Sequence, started: Start) -> pd.DataFrame:
-    """What made a result, as a table `what | value`.
-
-    Args:
-        trained: the models, all on one device. started: what `start` returned at the beginning.
-    """
+    """What made a result, as a table `what | value`: the models, all on one device, and what `start` returned."""
     kind = trained[0].run.device_kind
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rows = {
