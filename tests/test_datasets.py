@@ -192,7 +192,7 @@ def with_line(line):
         (with_line(b'{"text": "seven", "label": 2}'), "'label' is 2; allowed: whole numbers from 0 to 1"),
         (with_line(b'{"text": "caf\xe9", "label": 1}'), "line 13 is not UTF-8"),
         (with_line(b'{"text": "a\\u0000b", "label": 1}'), "line 13: 'text' holds a NUL"),
-        (with_line(b'{"text": "\\ud83d", "label": 1}'), "line 13: 'text' is not UTF-8, or holds half a surrogate pair"),
+        (with_line(b'{"text": "\\ud83d", "label": 1}'), "line 13 is no JSON ('utf-8' codec can't encode"),
         ([{**record, "label": 1} for record in texts()], "has 11 texts left, of the classes: positive; a classifier"),
     ],
 )

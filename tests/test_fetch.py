@@ -126,6 +126,13 @@ def zip_link():
     return zipped({info: "/etc/passwd"})
 
 
+def header(kind, size):
+    """A member whose name, or whose pax header, is of so many bytes."""
+    info = tarfile.TarInfo("x" * size if kind == tarfile.GNU_FORMAT else "x")
+    info.pax_headers = {"comment": "x" * size} if kind == tarfile.PAX_FORMAT else {}
+    return gzip.compress(info.tobuf(kind) + bytes(1024))
+
+
 UNSAFE = "plain files and folders below its own, 25 times its size in all"
 HOSTILE = {
     "tar, absolute": (tarred({"/var/x": "x"}), UNSAFE),
@@ -133,6 +140,8 @@ HOSTILE = {
     "tar, symlink": (link(tarfile.SYMTYPE), UNSAFE),
     "tar, hard link": (link(tarfile.LNKTYPE), UNSAFE),
     "tar, bomb": (tarred({"x": b"\0" * 30_000_000}), UNSAFE),
+    "tar, long name": (header(tarfile.GNU_FORMAT, 3_000_000), "is damaged (a header of 3,000,320 bytes"),
+    "tar, long pax header": (header(tarfile.PAX_FORMAT, 3_000_000), "is damaged (a header of 3,000,320 bytes"),
     "tar, cut off": (ARCHIVES["babi"][:-200], "is damaged"),
     "zip, up": (zipped({"../x": "x"}), UNSAFE),
     "zip, drive": (zipped({"C:\\x": "x"}), UNSAFE),
@@ -263,13 +272,15 @@ def test_the_command_prints_licence_and_citation(tmp_path, monkeypatch, capsys):
         monkeypatch.setitem(sources(), "imdb", source(address, "imdb"))
         assert main(["sst", "imdb", "--into", str(tmp_path)]) == 1
     monkeypatch.setenv("DATA_HOME", str(tmp_path))
-    assert install.data_folder() == tmp_path and install.data_folder(tmp_path / "x") == tmp_path / "x"
     printed = capsys.readouterr()
     assert "licence: none stated" in printed.out and "please cite: Socher" in printed.out and "made:" in printed.out
     assert "404" in printed.err and "not fetched: imdb" in printed.err
-    assert main(["list", "--into", str(tmp_path)]) == 0
+    assert main(["list"]) == 0
     listed = capsys.readouterr().out
     assert listed.count("by hand]") == 1 and listed.count(" there ") == 1
     with pytest.raises(SystemExit):
         main(["mnist"])
     assert "invalid choice: 'mnist'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["list", "--into", "~nosuchuser/x"])
+    assert "invalid as_path value: '~nosuchuser/x'" in capsys.readouterr().err

@@ -198,8 +198,9 @@ TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
     (separated(rows()).encode("utf-16")[:-1], "is not UTF-8, nor in any encoding", {}),
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
-    (json_lines(rows(), '{"text": "\\ud83d", "label": "bad"}'), "'text' is not UTF-8, or holds half a surrogate", JSON),
-    (b"", "my.csv is no CSV (No columns to parse", {}),
+    (json_lines(rows(), '{"text": "\\ud83d", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't", JSON),
+    (b"", "my.csv is empty", {}),
+    (gzip.compress(bytes(2**20)) * 513, "has more than 512 MB; take a part of it", {"name": "my.csv.gz"}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
     (json_lines(rows(), '{"text": "cut'), "my.jsonl, line 61, is no JSON", JSON),

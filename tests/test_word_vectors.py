@@ -102,6 +102,11 @@ def test_words_with_spaces_are_no_other_words_and_the_first_vector_counts(tmp_pa
     (tmp_path / "v.txt").write_text("\n".join(lines))
     found = word_vectors.load(tmp_path / "v.txt", VOCABULARY, size=SIZE)
     assert found.table[VOCABULARY.ids["film"]].tolist() == [1] * SIZE and found.covered.sum() == 1
+    (tmp_path / "zeros.txt").write_text("\n".join(f"{word} 0 0 0 0 0 0 0" for word in WORDS))
+    assert "none of the 6 words of the vocabulary has a vector other than 0" in error_of(tmp_path / "zeros.txt")
+    for home in ("y" * 600, "~nosuchuser", "\udcff"):
+        with pytest.raises(DataError, match="is no path here"):
+            word_vectors.load("auto", VOCABULARY, home)
 
 
 def test_damaged_files_are_named(tmp_path):

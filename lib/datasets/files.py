@@ -13,6 +13,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
+MOST = 512  # MB (2**20 bytes) of a file of texts, unpacked: what is read takes several times that in memory
 
 
 class DataError(ValueError):
@@ -46,13 +47,24 @@ class Row:
 def homes(data_home: str | Path | None = None) -> list[Path]:
     """The folders where datasets are looked for: `data_home`, else $DATA_HOME if set; then data/raw of the project."""
     first = data_home or os.environ.get("DATA_HOME")
-    return [*([Path(first).expanduser()] if first else []), PROJECT / "data" / "raw"]
+    return [*([as_path(first)] if first else []), PROJECT / "data" / "raw"]
+
+
+def as_path(name: str | Path) -> Path:
+    """The path that a person names; DataError for what can be none."""
+    try:
+        str(name).encode()
+        path = Path(name).expanduser()
+        path.exists()  # of a name that is too long an error
+    except (OSError, RuntimeError, UnicodeEncodeError):
+        raise DataError(f"{str(name)[:60]!r} is no path here: it is too long, not UTF-8, or ~ of nobody") from None
+    return path
 
 
 def find(name: str, data_home: str | Path | None = None, access: str = "") -> Path:
     """The folder `name` in the first home that has it; DataError, with how to get `access`, where none has it."""
     places = [home / name for home in homes(data_home)]
-    for place in filter(Path.is_dir, places):
+    for place in filter(os.path.isdir, places):
         return place
     raise DataError(
         f"no folder {name!r} of data: looked for {' and '.join(map(str, places))}; set DATA_HOME (or the parameter "
@@ -64,9 +76,11 @@ def find(name: str, data_home: str | Path | None = None, access: str = "") -> Pa
 def find_file(name: str | Path, data_home: str | Path | None = None, allowed: str = "a file") -> Path:
     """A file by its path from here, the project, a home of data or its folder vectors/; DataError where none has it."""
     of_homes = [folder for home in homes(data_home) for folder in (home, home / "vectors")]
-    places = [folder / Path(name).expanduser() for folder in (Path.cwd(), PROJECT, *of_homes)]
-    for place in filter(Path.is_file, places):
+    places = [folder / as_path(name) for folder in (Path.cwd(), PROJECT, *of_homes)]
+    for place in filter(os.path.isfile, places):
         return place
+    for place in filter(os.path.exists, places):
+        raise DataError(f"{place} is a folder, a pipe or a device; allowed: {allowed}")
     looked = ", ".join(dict.fromkeys(map(str, places)))
     raise DataError(f"there is no file {str(name)!r}: looked for {looked}; allowed: {allowed}")
 
@@ -82,11 +96,23 @@ def soundly_read(path: Path) -> Iterator[None]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's content, unpacked where it is gzip (by its name)."""
+def read_bytes(path: Path, most: int = MOST) -> bytes:
+    """A file's content, unpacked where its name says gzip; DataError: damaged, empty, or more than `most` MB."""
     with soundly_read(path):
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        size = path.stat().st_size
+        refuse_more(path, size / 2**20, most, "MB")
+        if not size:  # as /proc says of its files, which may never end
+            raise DataError(f"{path} is empty")
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            content = file.read(most * 2**20 + 1)
+    refuse_more(path, len(content) / 2**20, most, "MB")
+    return content
+
+
+def refuse_more(path: Path, number: float, most: int, unit: str) -> None:
+    """DataError for a file of more than can be read in the memory of a usual machine."""
+    if number > most:
+        raise DataError(f"{path} has more than {most:,} {unit}; take a part of it")
 
 
 def decode(content: bytes, where: str) -> str:
@@ -132,6 +158,8 @@ def record_of(line: str, where: str, advice: str = "each line must be one object
     """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
     try:
         record = json.loads(line)
+        if "\\u" in line:  # an escape may be half a surrogate pair, which is no text
+            json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is no JSON ({str(error)[:80]}); {advice}") from None
     if not isinstance(record, dict):

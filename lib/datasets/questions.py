@@ -1,7 +1,4 @@
-"""Texts with a question: which answer is right? SNLI's pairs, bAbI's stories (Jain & Wallace 2019).
-
-Attention is over SNLI's premise, bAbI's story; the question is the hypothesis, the question.
-"""
+"""Texts with a question (Jain & Wallace 2019): attention is over SNLI's premise, asked its hypothesis; bAbI's story."""
 
 from collections.abc import Sequence
 from dataclasses import replace

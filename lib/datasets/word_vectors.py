@@ -1,7 +1,4 @@
-"""The first embedding table of a model: random numbers, or word vectors from a file.
-
-A file is text or .npz; only the words of a vocabulary are kept, and no file can run code.
-"""
+"""The first embedding table of a model: random numbers, or vectors of its words from a file, which runs no code."""
 
 import gzip
 import hashlib
@@ -84,9 +81,9 @@ def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
     with soundly_read(path), np.errstate(over="ignore"):  # infinity is refused below, with the word's name
         for word, numbers in read(path, rows, size):
             if not covered[row := rows[word]]:  # of a word that occurs twice the first vector counts
-                table[row], covered[row] = numbers, True
+                table[row], covered[row] = numbers, np.any(numbers)  # of 0 alone it is none
     if not covered.any():
-        none = f"none of the {len(rows):,} words of the vocabulary has a vector in {path}"
+        none = f"none of the {len(rows):,} words of the vocabulary has a vector other than 0 in {path}"
         raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]
@@ -118,7 +115,7 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
 def _read_npz(path: Path, wanted: dict[str, int], size: int) -> Entries:
     """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
     try:
-        with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(read_bytes(path, 2**14)), allow_pickle=False) as arrays:
             vectors = arrays["vectors"]
             entries = list(zip(arrays["words"].tolist(), vectors, strict=True))
     except (KeyError, ValueError, AttributeError) as error:  # objects, no .npz at all

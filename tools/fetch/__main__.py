@@ -8,7 +8,7 @@ from pathlib import Path
 from lib.datasets import files
 from lib.datasets.files import DataError
 from lib.datasets.mimic import ABOUT, ACCESS, PAGE
-from tools.fetch.install import data_folder, fetch
+from tools.fetch.install import fetch
 from tools.fetch.sources import Source, sources
 
 
@@ -20,9 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     names = f"all, or of {', '.join(known())}; or list: what there is"
     parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", "all", *known()])
-    parser.add_argument("--into", metavar="DIR", help="the folder of datasets (DATA_HOME if set, else data/raw)")
+    parser.add_argument("--into", metavar="DIR", type=files.as_path, help="of datasets; else DATA_HOME, data/raw")
     given = parser.parse_args(arguments)
-    target = data_folder(given.into)
+    target = files.homes(given.into)[0]
     if "list" in given.names:
         print_list([target] if given.into else files.homes(), target)
         return 0

@@ -3,6 +3,7 @@
 In the data folder `.downloads/NAME` holds what a source's archive becomes, and the archive itself until it is prepared.
 """
 
+import gzip
 import lzma
 import shutil
 import stat
@@ -16,28 +17,19 @@ import pooch
 import requests
 
 from lib.atomic_write import alone
-from lib.datasets import files
 from lib.datasets.files import DataError
 from tools.fetch.prepare import prepare
 from tools.fetch.sources import Source
 
-RETRIES = 3  # after a connection that failed or broke off, or wrong bytes; with growing pauses
 TIMEOUT = (20, 60)  # seconds to wait for a connection, and without data
 RATIO, SLACK = 25, 2**24  # an archive of n bytes may hold RATIO * n + SLACK
-DAMAGED = (EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError)
-
-
-def data_folder(into: str | Path | None = None) -> Path:
-    """Where datasets are put: `into`, else $DATA_HOME if set, else data/raw of the project."""
-    return Path(into).expanduser() if into else files.homes()[0]
+AT_ONCE = 2**20  # bytes of a header, as of those that are read at a time
+OF_PACKING = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+DAMAGED = (EOFError, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, *OF_PACKING)
 
 
 def fetch(source: Source, home: Path) -> bool:
-    """Downloads and prepares what the data folder `home` lacks of a source; whether it lacked anything.
-
-    Raises:
-        DataError: it could not be downloaded, unpacked, prepared or written.
-    """
+    """Downloads and prepares what `home` lacks of a source; whether it lacked anything; DataError where that fails."""
     work = home / ".downloads" / source.name
     try:
         work.mkdir(parents=True, exist_ok=True)
@@ -65,7 +57,7 @@ def download(source: Source, folder: Path) -> Path:
         progressbar=True, headers={"Accept-Encoding": "identity"}, timeout=TIMEOUT, auth=lambda request: request
     )  # auth: no login from ~/.netrc
     registry, urls = {source.file: source.digest}, {source.file: source.url}
-    keeper = pooch.create(folder, base_url="", registry=registry, urls=urls, retry_if_failed=RETRIES)
+    keeper = pooch.create(folder, base_url="", registry=registry, urls=urls, retry_if_failed=3)
     try:
         return Path(keeper.fetch(source.file, downloader=downloader))
     except requests.RequestException as error:
@@ -84,6 +76,8 @@ def unpack(archive: Path, into: Path) -> None:
         DataError: it is damaged, or a member is no plain file or folder below `into`, or too large.
     """
     into.mkdir(parents=True)
+    with archive.open("rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
@@ -91,14 +85,23 @@ def unpack(archive: Path, into: Path) -> None:
                 kinds = [(one, stat.S_IFMT(one.external_attr >> 16) in plain) for one in packed.infolist()]
                 check(archive, ((one.orig_filename, one.file_size, fits) for one, fits in kinds))
                 packed.extractall(into)
-        elif tarfile.is_tarfile(archive):
-            with tarfile.open(archive) as packed:
+        elif is_gzip:
+            with Bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:
                 check(archive, ((one.name, one.size, one.isreg() or one.isdir()) for one in packed))
                 packed.extractall(into, filter="data")
         else:
             shutil.copy(archive, into)
     except DAMAGED as error:
         raise DataError(f"{archive} is damaged ({str(error)[:80]}); delete it and fetch it again") from None
+
+
+class Bounded(gzip.GzipFile):
+    """A .tar.gz for tarfile, which reads a header whole: an error for a large one, or too many."""
+
+    def read(self, size: int = -1) -> bytes:
+        if size > AT_ONCE or self.tell() > Path(self.name).stat().st_size * RATIO + SLACK:
+            raise tarfile.ReadError(f"a header of {size:,} bytes, or too many")
+        return super().read(size)
 
 
 def check(archive: Path, members: Iterable[tuple[str, int, bool]]) -> None:

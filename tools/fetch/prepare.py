@@ -70,16 +70,14 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
     paths = [Path(path) for part in parts for path in load_files(part, load_content=False).filenames]
     paths = [paths[place] for place in np.random.RandomState(42).permutation(len(paths))]
     groups = [f"rec.sport.{sport}" for sport in source.classes]
-    records = [_post(path, label) for label, group in enumerate(groups) for path in paths if path.parent.name == group]
-    records = [record for record in records if record["text"].strip()]
+    posts = [(path, without_newsgroup_marks(path.read_bytes().decode("latin-1"))) for path in paths]
+    named = [{"id": "/".join(path.parts[-3:]), "text": text} for path, text in posts if text.strip()]
+    records = [
+        one | {"label": label} for label, group in enumerate(groups) for one in named if f"/{group}/" in one["id"]
+    ]
     rest, test = _four_fifths(records)
     train, dev = _four_fifths(rest)
     return {"train": train, "dev": dev, "test": test}
-
-
-def _post(path: Path, label: int) -> dict:
-    text = without_newsgroup_marks(path.read_bytes().decode("latin-1"))
-    return {"id": "/".join(path.parts[-3:]), "text": text, "label": label}
 
 
 def without_newsgroup_marks(post: str) -> str:

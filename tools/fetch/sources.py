@@ -10,24 +10,17 @@ from pydantic.dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """A published dataset, or file of word vectors.
-
-    page    where its authors describe it
-    makes   the folders or files it becomes in the data folder
-    url     of its one file; empty: no program may download it
-    digest  of that file, "sha256:..." or "md5:..."; None: not publicly known
-    size    of that file in bytes; None: not publicly known
-    """
+    """A published dataset, or file of word vectors."""
 
     name: str
     title: str
     licence: str
     citation: str
-    page: str
-    makes: tuple[str, ...]
-    url: str = ""
-    digest: str | None = None
-    size: int | None = None
+    page: str  # where its authors describe it
+    makes: tuple[str, ...]  # the folders or files it becomes in the data folder
+    url: str = ""  # of its one file; empty: no program may download it
+    digest: str | None = None  # of that file, "sha256:..." or "md5:..."; None: not publicly known
+    size: int | None = None  # of that file in bytes; None: not publicly known
     classes: tuple[str, ...] = ()
     note: str = ""
 
