@@ -129,9 +129,8 @@ def check_slope(call: str, function: Callable, at: Tensor, towards: Tensor) -> N
         moves = step * towards, step / 4 * towards
         far, near = ((function(at + move) - function(at - move))[:, -1] / (2 * step) for move in moves)
     missed, change = float((4 * near - expected).norm()), float(4 * near.norm())
-    unsure = 2 * float((4 * near - far).norm()) + 100 * eps / step * float(
-        logits.detach().abs().max()
-    )  # bends, rounding
+    rounding = 100 * eps / step * float(logits.detach().abs().max())
+    unsure = 2 * float((4 * near - far).norm()) + rounding  # the function may bend
     seen = f"the gradient of {call} misses {missed:.3g} of a change of the logits by {change:.3g}"
     require(missed <= DETACHED * change + unsure, f"{seen}; is a part of it detached?")
 

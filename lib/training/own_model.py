@@ -79,6 +79,8 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     encoder = path.stem if function == FUNCTION else f"{path.stem} {function}"
     try:
         models, corpus = models_of(call_function(path, function, corpus), corpus)
+        torch.set_default_dtype(torch.float32)  # whatever the file has set, for what runs after it
+        torch.set_grad_enabled(True)
         for seed, model in enumerate(models):
             read = replace(corpus, notes=(*corpus.notes, *made_single(model)))
             takes = attempt("the check", partial(prepare, model, read, run.device_kind))
