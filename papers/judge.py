@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.analysis import statistics
-from lib.analysis.statistics import FEW
+from lib.analysis.statistics import FEW, interval, mean_over
 from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
@@ -27,31 +26,28 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
     of a ratio both are ratios. The word is "" for a level, and where the model is left out. `these_models`: the
     question is about these very models, so that only texts vary.
     """
-    groups = effects.groupby(["finding", "dataset", "model"], sort=False)
-    found = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups if key[0] in FINDINGS]
+    groups = {}
+    for row in effects.to_dict("records"):
+        groups.setdefault((row["finding"], row["dataset"], row["model"]), []).append(row)
+    found = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups.items() if key[0] in FINDINGS]
     return pd.DataFrame(sorted(found, key=lambda row: [*FINDINGS].index(row["finding"])), columns=FOUND)
 
 
-def judge_model(finding: Finding, rows: pd.DataFrame, these_models: bool) -> dict:
-    """What the runs of one model come to."""
-    first, chance, texts = rows.iloc[0], float(rows["chance"].mean()), int(rows["n"].max())
-    values = (rows["value"] - rows["chance"] if finding.beyond_chance else rows["value"]).to_numpy(float)
-    few = "trend" in finding.effect and these_models  # whose error over texts is not known
-    low, high = (nan, nan) if few else interval(values, float(rows["se"].mean()), texts, these_models)
-    reasons = "; ".join(dict.fromkeys(filter(None, rows["left_out"])))
+def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
+    """What the runs of one model, rows of `papers.effects.compute`, come to."""
+    value, by_chance, se, n = (np.array([row[name] for row in rows], float) for name in ("value", "chance", "se", "n"))
+    values, chance = value - by_chance if finding.beyond_chance else value, float(mean_over(0, by_chance))
+    runs = values[:0] if these_models else values
+    known = "trend" not in finding.effect if these_models else len(values) >= FEW  # a trend's error over texts is not
+    low, high = interval(values.mean(), mean_over(0, se), runs, n.max()) if known else (nan, nan)
+    reasons = "; ".join(dict.fromkeys(filter(None, (row["left_out"] for row in rows))))
     numbers = np.array([values.mean(), low, high]) + (chance if finding.beyond_chance else 0.0)
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
-    row = first[["finding", "model", *MODEL]].to_dict() | {"chance": chance, "runs": len(values), "n": texts}
+    row = {name: rows[0][name] for name in ("finding", "model", *MODEL)}
+    row |= {"chance": chance, "runs": len(values), "n": int(n.max())}
     row |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
-    word = "" if reasons else word_for(finding, low, high, str(first["dataset"]))
+    word = "" if reasons else word_for(finding, low, high, str(row["dataset"]))
     return row | {"word": word, "left_out": reasons}
-
-
-def interval(values: np.ndarray, se: float, texts: int, these_models: bool) -> tuple[float, float]:
-    """The 95% interval of the mean over runs; NaN with fewer than three, unless it is of these models alone."""
-    if len(values) < FEW and not these_models:
-        return nan, nan
-    return statistics.interval(float(values.mean()), se, values[:0] if these_models else values, texts)
 
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:

@@ -8,13 +8,12 @@ import pandas as pd
 from lib.analysis.summaries import join_seeds
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run
-from papers import published
-from papers.results import OPTIONS
+from papers import published, results
 from papers.settings import Settings
 
 Part = Callable[[Settings], list[Run]]
 # A kept row with one of these is one of several, and none of them is the value of the model alone.
-SERIES = (*OPTIONS, "first", "epoch")
+SERIES = (*results.OPTIONS, "first", "epoch")
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,12 @@ class Paper:
         return published.TITLES.get(self.key, self.key)
 
     def runs(self, settings: Settings, part: str | None = None) -> list[Run]:
-        """All runs of the notebook, each once, or those of a part; KeyError with the known parts for another."""
+        """All runs of the notebook, each once, or of a part; KeyError for another, Damaged where a kept table is."""
         known = {one.__name__: one for one in self.parts}
         if part not in (None, *known):
             raise KeyError(f"unknown part {part!r} of {self.name!r}; known: {', '.join(known)}")
+        if not results.not_kept(settings):  # before anything is trained
+            _ = [results.kept(kind, self.name, str(settings.dataset)) for kind in results.KEYS]
         parts = [known[part]] if part else self.parts
         return list(dict.fromkeys(run for one in parts for run in one(settings)))
 
@@ -56,7 +57,7 @@ class Paper:
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Kept rows, one set of runs of this notebook, under the names that published.csv has for them, each once."""
-        values = join_seeds(rows, [*RUN_COLUMNS, *OPTIONS])
+        values = join_seeds(rows, [*RUN_COLUMNS, *results.OPTIONS])
         names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
         values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))
         of_models = values[values["value"].notna() & values[list(SERIES)].isna().all(axis=1)]

@@ -37,8 +37,8 @@ COUNTED = ("instances", "tokens", "words", "sentences", "types", "classes")
 @cache
 def _published() -> pd.DataFrame:
     frame = pd.read_csv(SOURCE, keep_default_na=False, dtype=str)
-    numbers = {name: pd.to_numeric(frame[name]) for name in ("value", "sd")}  # sd is NaN where none is printed
-    return frame.assign(counted=frame["counted"] == "yes", **numbers)
+    value, sd = pd.to_numeric(frame["value"]), pd.to_numeric(frame["sd"])  # sd is NaN where none is printed
+    return frame.assign(counted=frame["counted"] == "yes", value=value, sd=sd)
 
 
 def table(paper: str | None = None, dataset: str | None = None) -> pd.DataFrame:
@@ -104,24 +104,13 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with every key as text, "" for a missing one: one layer is "1", not 1 or 1.0."""
-
-    def text(value) -> str:
-        return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
-
-    return frame.assign(**{name: [text(value) for value in frame[name]] for name in KEYS})
+    keys = frame[KEYS].astype(object)
+    texts = keys.map(lambda key: "" if pd.isna(key) else f"{key:g}" if isinstance(key, float) else str(key))
+    return frame.assign(**texts)
 
 
 def tolerance(quantity: str, unit: str, value: float) -> float:
-    """The largest difference from a published value that counts as the same, in its unit.
-
-    | accuracy, F1, also under other attention      | .02                                             |
-    | tau-b, JSD                                     | .06                                             |
-    | changes of F1, TVD                             | a quarter of the published size, at least .01   |
-    | other shares                                   | the same, and at most .06                       |
-    | mutual information                             | a tenth of the published size                   |
-
-    A printed sd is one over texts, and sets none.
-    """
+    """The largest difference from a published value that counts as the same, in its unit; a printed sd sets none."""
     if quantity in SCORES:
         return 0.02
     if unit == "tau-b" or quantity.endswith("jsd"):

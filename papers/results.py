@@ -7,6 +7,7 @@ sizes, from other vectors or by another recipe stand beside each other.
 
 import csv
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -33,6 +34,7 @@ ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "lambda", "rate", "ranking", "way", "series", "at", "against", "start", "vector_scale")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
 ENDINGS = {"values": "", "findings": "-findings"}
+NUMBERS = ("seed", "value", "chance", "se", "n", "train_texts", "test_texts")  # what is counted with
 TEXTS = {"texts", "vectors", "recipe", "version", "runs", "commit", "profile", "device", *MODEL, "model", "left_out"}
 
 
@@ -70,18 +72,17 @@ def keep(
     about = (own, own or settings.profile == "quick")
     values = pd.concat([values] if isinstance(values, pd.DataFrame) else values, ignore_index=True)
     values = split_seeds(values.assign(dataset=values.get("dataset", pd.Series(dtype=object)).fillna(dataset)))
-    if own_model:
-        return Kept("not kept: the model is your own; only models that are trained here are", values, effects, *about)
-    tables = {"values": values, "findings": effects}
-    tables = {kind: with_run(rows, trained, commit or provenance.commit()) for kind, rows in tables.items()}
-    new = {kind: rows_in(rows.to_csv(index=False, float_format="%.6g")) for kind, rows in tables.items()}
+    refused = "the model is your own; only models that are trained here are" if own_model else not_kept(settings)
     try:
-        refused = not_kept(settings)
-        names = [] if refused else write(notebook, dataset, new)
-    except Damaged as error:
+        if not refused:
+            tables = zip(KEYS, (values, effects), strict=True)
+            new = {kind: with_run(rows, trained, commit or provenance.commit()) for kind, rows in tables}
+            new = {kind: rows.to_csv(index=False, float_format="%.6g") for kind, rows in new.items()}
+            names = write(notebook, dataset, new)
+    except (Damaged, OSError) as error:
         refused = str(error)
     if refused:
-        return Kept(f"not kept: {refused}", tables["values"], effects, *about)
+        return Kept(f"not kept: {refused}", values, effects, *about)
     same = [kept(kind, notebook, dataset).merge(typed(new[kind])[READ].drop_duplicates(), on=READ) for kind in ENDINGS]
     same = [main_runs(rows, kind) for rows, kind in zip(same, ENDINGS, strict=True)]
     return Kept(f"kept in {' and '.join(names)}; python -m tools.summary shows them", *same, *about)
@@ -123,23 +124,29 @@ class Damaged(ValueError):
 
 
 def home() -> Path:
-    """The folder of kept results."""
-    return Path(os.environ.get("RESULTS_HOME") or FOLDER)
+    """The folder of kept results; a relative RESULTS_HOME is in the project."""
+    return PROJECT / Path(os.environ.get("RESULTS_HOME") or FOLDER).expanduser()
 
 
-def write(notebook: str, dataset: str, new: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Puts new rows into the kept tables of a notebook and dataset, both or none; the files' names. Raises Damaged."""
+def write(notebook: str, dataset: str, new: Mapping[str, str]) -> list[str]:
+    """Puts new rows, as CSV, into the kept tables of a notebook and dataset, both or none; the files' names.
+
+    Raises:
+        Damaged: a kept table is. OSError: nothing can be written; the kept tables stay as they are.
+    """
     folder, names = home(), {kind: f"{notebook}-{dataset}{ending}.csv" for kind, ending in ENDINGS.items()}
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / f".{notebook}-{dataset}.lock"):
-        merged = {kind: merge(read(folder / name), new[kind], kind) for kind, name in names.items()}
-        for kind, name in names.items():
-            write_text(folder / name, merged[kind].to_csv(index=False))
+        merged = {name: merge(read(folder / name), new[kind], kind) for kind, name in names.items()}
+        parts = {name: write_text(folder / f"{name}.new", rows.to_csv(index=False)) for name, rows in merged.items()}
+        for name, part in parts.items():
+            part.replace(folder / name)
     return list(names.values())
 
 
-def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
+def merge(old: str, new: str, kind: str) -> pd.DataFrame:
     """The new rows, then the old ones whose run no new one has, all text; a row of several runs has all their seeds."""
+    new, old = (pd.read_csv(StringIO(text), dtype=str, keep_default_na=False) for text in (new, old))
     rows = pd.concat([new, old], ignore_index=True).fillna("")
     key = rows.reindex(columns=[*KEYS[kind], *RUN], fill_value="").replace(r"\.0$", "", regex=True)  # 2.0 is 2
     together = rows["runs"].mask(rows["per"].eq("seed"), "") if "per" in rows else ""
@@ -147,28 +154,34 @@ def merge(old: pd.DataFrame, new: pd.DataFrame, kind: str) -> pd.DataFrame:
     return rows[is_new | ~keys.isin(keys[is_new])]
 
 
-def read(path: Path) -> pd.DataFrame:
-    """The rows of a kept table as text; none where there is no file. Raises Damaged."""
+def read(path: Path) -> str:
+    """The CSV of a kept table; of its head alone where there is no file. Raises Damaged, with the line."""
+    if not os.path.lexists(path):
+        return f"{','.join(ABOUT)}\n"
+    text = path.read_text(encoding="utf-8-sig", errors="replace") if path.is_file() else ""  # a pipe would wait
+    lines, seen = csv.reader(StringIO(text), strict=True), set()
     try:
-        return rows_in(path.read_text(encoding="utf-8")) if path.exists() else pd.DataFrame(columns=[*ABOUT])
-    except (ValueError, csv.Error) as error:
-        raise Damaged(f"{path} is damaged ({error}); mend it or move it away") from None
+        head = next(lines, [])
+        if not {*ABOUT, *NUMBERS[:2], "finding" if "-findings" in path.name else "quantity"} <= {*head}:
+            raise ValueError
+        places = [place for place, name in enumerate(head) if name in NUMBERS]
+        for row in map(tuple, lines):
+            if len(row) != len(head) or row in seen or re.search("[\0\ufffd]", "".join(row)):
+                raise ValueError
+            _ = [float(row[place] or 0) for place in places]
+            seen.add(row)
+        if text[-1] != "\n":
+            raise ValueError
+    except (ValueError, csv.Error):
+        why = "no line of a kept table, cut short, or there twice"
+        raise Damaged(f"{path} is damaged: line {lines.line_num} is {why}; mend it or move it away") from None
+    return text
 
 
-def rows_in(text: str) -> pd.DataFrame:
-    """The rows of CSV text, every cell as text; ValueError or csv.Error where they are not whole."""
-    rows = [*csv.reader(StringIO(text), strict=True)]
-    widths = {len(row) for row in rows}
-    if len(widths) != 1 or not {*ABOUT} <= {*rows[0]} or text[-1] != "\n" or "\0" in text:
-        raise ValueError("a row is cut short, or a column is gone")
-    return pd.DataFrame(rows[1:], columns=rows[0])
-
-
-def typed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of text as numbers and text."""
-    texts = [name for name in rows if name in TEXTS]
-    rows = pd.read_csv(StringIO(rows.to_csv(index=False)), dtype=dict.fromkeys(texts, str), low_memory=False)
-    return rows.fillna(dict.fromkeys(texts, ""))
+def typed(text: str) -> pd.DataFrame:
+    """The rows of CSV as numbers and text."""
+    rows = pd.read_csv(StringIO(text), dtype=dict.fromkeys(TEXTS, str), low_memory=False)
+    return rows.fillna(dict.fromkeys(TEXTS, ""))
 
 
 def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> pd.DataFrame:
@@ -187,6 +200,6 @@ def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
     for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
         sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()
-        sets = sets.sort_values(["train_texts", "runs", "rows"], ascending=False, kind="stable").drop_duplicates(by)
-        rows = rows.merge(sets[[*by, *of]], on=[*by, *of])
+        sets = sets.sort_values(["train_texts", "test_texts", "runs", "rows"], ascending=False, kind="stable")
+        rows = rows.merge(sets.drop_duplicates(by)[[*by, *of]], on=[*by, *of])
     return rows

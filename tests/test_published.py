@@ -42,19 +42,17 @@ def test_the_table_is_whole_and_unique():
     assert sst["wiegreffe2019", "train_negative"] == 3034 and sst["meister2021", "test_size"] == 1725
 
 
-TOLERANCES = [  # quantity, unit, printed, what may lie between
-    ("f1", "fraction", 0.8, 0.02),
-    (TAU, "tau-b", 0.01, 0.06), (f"{TAU}_significant", "fraction", 0.9, 0.06), ("jsd", "nats", 0.6, 0.06),
-    ("f1_drop_permuted", "fraction", -0.8, 0.2), ("f1_drop_uniform", "fraction", -0.012, 0.01),
-    ("tvd", "fraction", 0.036, 0.01), ("tvd", "fraction", 0.4, 0.1), ("flip_both", "fraction", 0.005, 0.01),
-    ("flip_top_only", "fraction", 0.12, 0.03), ("token_probability_mean", "fraction", 0.8, 0.06),
-    ("mutual_information_random_sample", "nats", 4.0, 0.4),
-]  # fmt: skip
-
-
 def test_the_tolerance_by_kind_of_quantity():
-    found = [published.tolerance(quantity, unit, value) for quantity, unit, value, _ in TOLERANCES]
-    assert found == pytest.approx([allowed for *_, allowed in TOLERANCES])
+    cases = [  # quantity, unit, printed, what may lie between
+        ("f1", "fraction", 0.8, 0.02),
+        (TAU, "tau-b", 0.01, 0.06), (f"{TAU}_significant", "fraction", 0.9, 0.06), ("jsd", "nats", 0.6, 0.06),
+        ("f1_drop_permuted", "fraction", -0.8, 0.2), ("f1_drop_uniform", "fraction", -0.012, 0.01),
+        ("tvd", "fraction", 0.036, 0.01), ("tvd", "fraction", 0.4, 0.1), ("flip_both", "fraction", 0.005, 0.01),
+        ("flip_top_only", "fraction", 0.12, 0.03), ("token_probability_mean", "fraction", 0.8, 0.06),
+        ("mutual_information_random_sample", "nats", 4.0, 0.4),
+    ]  # fmt: skip
+    found = [published.tolerance(quantity, unit, value) for quantity, unit, value, _ in cases]
+    assert found == pytest.approx([allowed for *_, allowed in cases])
 
 
 def of_three(value: float, half: float, sd: float, theirs: float, **more) -> pd.Series:
@@ -64,18 +62,16 @@ def of_three(value: float, half: float, sd: float, theirs: float, **more) -> pd.
     return published.compare(row, printed).query("ours == ours").iloc[0]
 
 
-BORDERS = [
-    (0.82, 0.001, 0.0, "same"),  # the tolerance of F1
-    (0.8201, 0.001, 0.001, "different"),
-    (0.9, 0.1, 0.0, "same"),  # inside our interval, however wide
-    (0.9, 0.0999, 0.0001, "different"),
-    (0.8496, 0.001, 0.01, "within a seed"),  # one more run: 4.303 x .01 x sqrt(4 / 3) = .0497
-    (0.8498, 0.001, 0.01, "different"),
-]
-
-
 def test_same_within_a_seed_and_different_at_their_borders():
-    for value, half, sd, answer in BORDERS:
+    cases = [
+        (0.82, 0.001, 0.0, "same"),  # the tolerance of F1
+        (0.8201, 0.001, 0.001, "different"),
+        (0.9, 0.1, 0.0, "same"),  # inside our interval, however wide
+        (0.9, 0.0999, 0.0001, "different"),
+        (0.8496, 0.001, 0.01, "within a seed"),  # one more run: 4.303 x .01 x sqrt(4 / 3) = .0497
+        (0.8498, 0.001, 0.01, "different"),
+    ]
+    for value, half, sd, answer in cases:
         for given in (value, 1.6 - value):  # whichever is larger
             assert of_three(given, half, sd, 0.8)["answer"] == answer
 
@@ -95,17 +91,17 @@ def test_the_spread_of_one_run_is_borrowed_from_like_quantities():
 
 SPREAD = {"sd_seeds": 0.02, "spread": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
 ONE_MORE, MEAN_OF_FIVE = (stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / m) ** 0.5 for m in (1, 5))
-REACH = [  # paper, dataset, texts of ours, what else is seen; how far by chance
-    ("jain2019", "sst", 1725, {}, ONE_MORE), ("tutek2020", "sst", 1725, {}, MEAN_OF_FIVE),
-    ("tutek2020", "sst", 345, {}, (MEAN_OF_FIVE**2 + 0.05**2 * 0.8) ** 0.5),  # a fifth of their texts
-    ("tutek2020", "20news", 357, {}, (MEAN_OF_FIVE**2 + 2 * 0.05**2) ** 0.5),  # other texts on both sides
-    ("tutek2020", "20news", 357, {"low_texts": nan}, (MEAN_OF_FIVE**2 + 2 * 0.15**2) ** 0.5),  # the whole stands in
-    ("jain2019", "sst", 1725, {"seeds": 2}, stats.norm.ppf(0.975) * 0.02 * (1 / 2 + 1) ** 0.5),  # no t of so few
-]  # fmt: skip
 
 
 def test_within_reach_is_a_prediction_interval_for_a_mean_of_their_runs():
-    for paper, dataset, n, more, expected in REACH:
+    cases = [  # paper, dataset, texts of ours, what else is seen; how far by chance
+        ("jain2019", "sst", 1725, {}, ONE_MORE), ("tutek2020", "sst", 1725, {}, MEAN_OF_FIVE),
+        ("tutek2020", "sst", 345, {}, (MEAN_OF_FIVE**2 + 0.05**2 * 0.8) ** 0.5),  # a fifth of their texts
+        ("tutek2020", "20news", 357, {}, (MEAN_OF_FIVE**2 + 2 * 0.05**2) ** 0.5),  # other texts on both sides
+        ("tutek2020", "20news", 357, {"low_texts": nan}, (MEAN_OF_FIVE**2 + 2 * 0.15**2) ** 0.5),  # the whole stands in
+        ("jain2019", "sst", 1725, {"seeds": 2}, stats.norm.ppf(0.975) * 0.02 * (1 / 2 + 1) ** 0.5),  # no t of so few
+    ]  # fmt: skip
+    for paper, dataset, n, more, expected in cases:
         row = SPREAD | {"paper": paper, "dataset": dataset, "n": n} | more
         assert published.reach(row) == pytest.approx(expected)
 

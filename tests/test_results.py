@@ -1,6 +1,8 @@
 """Kept results: the key of a row is its whole run, damage is never written over, and several may keep at once."""
 
 import multiprocessing
+import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +16,8 @@ from lib.analysis import classification, summarise
 from lib.analysis.summaries import join_seeds, split_seeds
 from papers import PAPERS, results
 from papers.effects import FINDINGS
+from tools.summary import page as summary
+from tools.summary.__main__ import main as summary_command
 
 FORK = multiprocessing.get_context("fork")  # torch is imported once
 FILES = ("correlation-planted.csv", "correlation-planted-findings.csv")
@@ -26,26 +30,23 @@ def home(tmp_path, monkeypatch) -> Path:
     return tmp_path / "kept"
 
 
-def trained(part: str, texts="0123456789abcdef", train=9, source="/home/me/v.npz", **chosen) -> list[SimpleNamespace]:
+def trained(part: str, texts="0123456789abcdef", train=9, test=60, source="/home/me/v.npz", **chosen) -> list:
     """What a notebook trained, without models; texts: their digest, train: how many, source: of the word vectors."""
-    corpus = SimpleNamespace(train=range(train), dev=range(2), test=range(60), checksum=texts)
+    corpus = SimpleNamespace(train=range(train), dev=range(2), test=range(test), checksum=texts)
     runs = planned.runs(part, profile="paper", device="cpu", **chosen)
     return [SimpleNamespace(run=run, vectors=SimpleNamespace(source=source), corpus=corpus) for run in runs]
 
 
 def keep(values: dict[int, float], part="correlation", commit="first", settings=None, model="one", of=None, **run):
-    """Keeps an F1 and an effect for each seed.
-
-    Args:
-        part: of which runs. settings: of the notebook alone. of: columns of the effect. run: of what was trained.
-    """
+    """Keeps an F1, and an effect with columns `of`, for each seed of a part; run: of what was trained."""
     notebook, about = part.partition("/")[0], {"name": "J2"} | PLACE | {"dataset": "planted", "layers": 1} | (of or {})
     name = about.pop("name")
     row = about | {"quantity": "f1", "value": np.mean([*values.values()]), "unit": "fraction", "se_texts": 0.01}
     rows = effect_rows(name, list(values.values()), model=model, **about).assign(seed=list(values))
-    chosen = {key: value for key, value in run.items() if key not in ("texts", "train", "source")}
+    made = run.pop("made", None) or trained(part, seeds=[*values], **run)
+    chosen = {key: value for key, value in run.items() if key not in ("texts", "train", "test", "source")}
     given = {"profile": "paper", "device": "cpu", "seeds": [*values]} | chosen | (settings or {})
-    made, row = trained(part, seeds=[*values], **run), pd.DataFrame([row | {"of_seeds": values, "n": 60}])
+    row = pd.DataFrame([row | {"of_seeds": values, "n": 60}])
     return results.keep(notebook, PAPERS[notebook].settings(**given), made, row, rows, commit)
 
 
@@ -53,7 +54,6 @@ TYING = {"part": "regularization/variants", "of": {"name": "T2", "variant": "tyi
 
 
 def kept(kind: str = "findings") -> list[tuple[int, float]]:
-    """(seed, value) of all kept rows."""
     rows = results.kept(kind)
     return sorted(zip(rows["seed"], rows["value"], strict=True))
 
@@ -107,10 +107,11 @@ def test_a_row_says_what_it_was_made_from():
     assert results.recipe_text({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
 
 
-def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_for_each_model(monkeypatch):
+def test_the_main_runs_are_of_the_most_texts_and_runs_and_one_recipe_for_each_model(monkeypatch):
     keep({0: 0.1, 1: 0.2}, train=12_000, source="few.npz")
     keep({0: 0.3, 1: 0.4, 2: 0.5}, train=12_000, source="more.npz")
     keep(dict.fromkeys(range(5), 0.9), train=300)
+    keep(dict.fromkeys(range(5), 0.9), train=12_000, source="a.npz", test=9)
     keep({0: 0.1}, delta=[0.01], model="both", **TYING)
     keep({0: 0.2, 1: 0.3}, delta=[0.1], model="both", **TYING)
     keep({0: 0.4}, delta=[0.01], model="first alone", **TYING)
@@ -127,30 +128,49 @@ def test_the_main_runs_are_of_the_most_texts_then_the_most_runs_and_one_recipe_f
 # --- what is lost never: damage, and several at once
 
 
-CONFLICT = ("<<<<<<< HEAD", "=======", ">>>>>>> other")
-DAMAGE = {  # of the lines of a table: what is left of it
-    "conflict markers": lambda lines: "\n".join([*lines[:2], CONFLICT[0], *lines[2:], *CONFLICT[1:], ""]),
-    "half a row": lambda lines: "\n".join(lines)[: -len(lines[-1]) // 2],
-    "cut in quotation marks": lambda lines: "\n".join(lines).rpartition('one""')[0],
-    "cut in the last cell": lambda lines: "\n".join(lines)[:-2],
-    "no text": lambda lines: "\udcff",
+DAMAGE = {  # of the text of a table: what is left of it, or what there is in its place
+    "conflict markers": lambda text: text.replace("\n", "\n<<<<<<< HEAD\n", 1) + "=======\n>>>>>>> other\n",
+    "half a row": lambda text: text[:-40] + "\n",
+    "cut in quotation marks": lambda text: text.rpartition('one""')[0],
+    "cut in the last cell": lambda text: text[:-3],
+    "zeros at its end": lambda text: text + "\0" * 9,
+    "no text": lambda text: text.replace("first", "fir\udcff"),
+    "blank": lambda text: "",
+    "another head": lambda text: text.replace("test_texts", "of_test", 1),
+    "a row twice": lambda text: text + text.splitlines(True)[-1],
+    "no number": lambda text: text.replace(",0.3,", ",0.3x,"),
+    "a folder": lambda text: Path.mkdir,
+    "a pipe, from which reading would wait for ever": lambda text: os.mkfifo,
 }
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_damaged_table_is_never_written_over(home, file):
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_table_is_refused_before_training_and_never_written_over(home, file, damage, capsys):
     keep({0: 0.1, 1: 0.2, 2: 0.3}, model='"one", quoted', source='/home/me/"one", quoted.npz')
-    lines = (home / file).read_text().splitlines()
-    for damage, damaged in DAMAGE.items():
-        (home / file).write_bytes(damaged(lines).encode(errors="surrogateescape"))
-        before = {path.name: path.read_bytes() for path in home.glob("*.csv")}
-        answer = keep({0: 0.4})
-        assert answer.sentence.startswith("not kept: ") and file in answer.sentence, damage
-        assert answer.sentence.endswith("mend it or move it away"), damage
-        assert before == {path.name: path.read_bytes() for path in home.glob("*.csv")}, damage
-        assert answer.effects["value"].tolist() == answer.values["value"].tolist() == [0.4], "the report has its own"
-        with pytest.raises(results.Damaged):
-            results.kept("findings" if "findings" in file else "values")
+    made, other = trained("correlation", seeds=[0]), home / next(name for name in FILES if name != file)
+    left = DAMAGE[damage]((home / file).read_text())
+    (home / file).unlink()
+    (home / file).write_bytes(left.encode(errors="surrogateescape")) if isinstance(left, str) else left(home / file)
+    before = (home / file).is_file() and (home / file).read_bytes(), other.read_bytes()
+    answer = keep({0: 0.4}, made=made)
+    assert re.search(f"^not kept: .*{file} is damaged: line \\d+ .*; mend it or move it away$", answer.sentence)
+    assert before == ((home / file).is_file() and (home / file).read_bytes(), other.read_bytes())
+    assert planned.runs("correlation", profile="quick", device="cpu"), "which keeps nothing"
+    with pytest.raises(results.Damaged, match=file):
+        trained("correlation")
+    assert not summary.write_summary(home.parent) and file in capsys.readouterr().err and summary_command([]) == 1
+
+
+def test_where_nothing_can_be_written_both_tables_stay_as_they_were(home, monkeypatch):
+    keep({0: 0.1})
+    (home / FILES[0]).write_bytes(b"\xef\xbb\xbf" + (home / FILES[0]).read_bytes().replace(b"\n", b"\r\n"))
+    keep({1: 0.2})
+    assert kept("values") == kept() == [(0, 0.1), (1, 0.2)], "what a spreadsheet saved is read"
+    before = {name: (home / name).read_bytes() for name in FILES}
+    monkeypatch.setattr(results, "write_text", lambda path, text: Path("/dev/full").write_text(text))
+    assert "not kept: [Errno 28] No space left on device" in keep({0: 0.4}).sentence
+    assert before == {name: (home / name).read_bytes() for name in FILES}
 
 
 def keep_when_all_are_there(barrier, seed: int) -> None:

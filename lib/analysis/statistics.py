@@ -54,22 +54,21 @@ def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> t
     method of variance estimates recovery); with Satterthwaite's degrees of freedom up to 8% would miss, of three runs.
 
     Args:
-        se: over texts, of this mean. runs: the values (run,); of fewer than FEW the interval is of these very models.
+        value, se: a number or (...); se is over texts, of this mean.
+        runs: the values (..., run), NaN for none; of fewer than FEW the interval is of these very models.
         texts: how many, for Student's t of `se`; by default the normal quantile.
     """
-    runs = runs[~np.isnan(runs)]
-    halves = [] if np.isnan(se) else [se * quantile(max(texts - 1, 1))]
-    if len(runs) >= FEW:
-        halves.append(runs.std(ddof=1) / np.sqrt(len(runs)) * quantile(len(runs) - 1))
-    if np.isnan(value) or not halves:
-        return nan, nan
-    half = float(np.linalg.norm(halves))
+    count = (~np.isnan(runs)).sum(-1, dtype=np.float64)
+    variance = mean_over(-1, (runs - mean_over(-1, runs)[..., None]) ** 2)
+    of_runs = np.where(count < FEW, nan, np.sqrt(ratio(variance, count - 1)) * quantile(count - 1))
+    squares = np.square(np.broadcast_arrays(se * quantile(max(texts - 1, 1)), of_runs))
+    half = np.sqrt(np.where(np.isnan(squares).all(0), nan, np.nansum(squares, 0)))
     return value - half, value + half
 
 
 def quantile(df: float) -> float:
-    """The upper quantile of Student's t for an interval of LEVEL."""
-    return float(special.stdtrit(df, (1 + LEVEL) / 2))
+    """The upper quantile of Student's t for an interval of LEVEL, elementwise."""
+    return special.stdtrit(df, (1 + LEVEL) / 2)
 
 
 def t_interval(values: np.ndarray) -> tuple[float, float]:

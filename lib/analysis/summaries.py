@@ -85,17 +85,16 @@ def summary_row(effect: Effect) -> dict[str, object]:
     """What SUMMARY has of an effect."""
     values = list(effect.by_run.values())
     row = {"quantity": effect.quantity, "value": effect.value, "unit": unit_of(effect.quantity)}
-    row |= intervals(effect.quantity, effect.value, effect.se, np.array(values)) | {"se_texts": effect.se}
+    row |= intervals(effect.value, effect.se, np.array(values), limits(effect.quantity)) | {"se_texts": effect.se}
     row |= {"of_seeds": dict(effect.by_run), "sd_instances": nan, "sd_seeds": float(pd.Series(values).std())}
     return row | {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
 
 
-def intervals(quantity: str, value: float, se: float, runs: np.ndarray) -> dict[str, float]:
-    """low, high over texts and runs, low_texts, high_texts over texts; they end where the quantity's values do."""
+def intervals(value: float, se: float, runs: np.ndarray, bounds: Sequence) -> dict[str, float]:
+    """low, high over texts and runs, low_texts, high_texts over texts; clipped to the bounds. Elementwise."""
     half = se * quantile(inf)
-    ends = (*interval(value, se, runs), value - half, value + half)
-    clipped = np.clip(ends, *limits(quantity)).tolist()
-    return dict(zip(("low", "high", "low_texts", "high_texts"), clipped, strict=True))
+    ends = np.clip((*interval(value, se, runs), value - half, value + half), *bounds).tolist()
+    return dict(zip(("low", "high", "low_texts", "high_texts"), ends, strict=True))
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -276,14 +275,15 @@ def join_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Where runs of several studies are together, se_texts is the mean of theirs: at least that of all their seeds.
     """
-    if "per" not in rows:
+    single = rows[rows["per"].eq("seed")] if "per" in rows else rows[:0]
+    if single.empty:
         return rows
-    single, joined = rows["per"].eq("seed"), []
-    runs = rows[single].reindex(columns=[*dict.fromkeys([*by, "quantity", "unit", "seed", "value", "n", "se_texts"])])
-    runs = runs.drop_duplicates([*by, "quantity", "seed"])
-    for _, group in runs.groupby([*by, "quantity"], sort=False, dropna=False):
-        values, se = group["value"].to_numpy(float), group["se_texts"].mean()
-        row = {"value": values.mean(), "sd_seeds": group["value"].std(), "seeds": len(values), "n": group["n"].max()}
-        row |= intervals(group["quantity"].iloc[0], row["value"], se, values) | {"se_texts": se}
-        joined.append(group.iloc[0].to_dict() | row)
-    return pd.concat([pd.DataFrame(joined), rows[~single]], ignore_index=True)
+    keys = [*by, "quantity", "unit"]
+    runs = single.reindex(columns=[*keys, "seed", "value", "n", "se_texts"]).drop_duplicates([*keys, "seed"])
+    groups = runs.groupby(keys, sort=False, dropna=False)
+    of = {"sd_seeds": ("value", "std"), "seeds": ("value", "size"), "n": ("n", "max"), "se_texts": ("se_texts", "mean")}
+    joined = groups.agg(value=("value", "mean"), **of).reset_index()
+    table = runs["value"].set_axis([groups.ngroup(), groups.cumcount()]).unstack().to_numpy()  # (group, run)
+    bounds = np.transpose([limits(name) for name in joined["quantity"]])
+    ends = intervals(joined["value"].to_numpy(), joined["se_texts"].to_numpy(), table, bounds)
+    return pd.concat([joined.assign(**ends), rows.drop(single.index)], ignore_index=True)

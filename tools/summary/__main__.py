@@ -20,7 +20,11 @@ def main(given: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.summary", description=main.__doc__)
     parser.add_argument("--check", action="store_true", help="only check that README is what the kept results give")
     options = parser.parse_args(given)
-    of, path = answer(), PROJECT / "README.md"
+    try:
+        of, path = answer(), PROJECT / "README.md"
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
     links = [f"[{page.stem}](reports/rendered/{page.name})" for page in sorted(RENDERED.glob("*.html"))]
     text = render("README.md.j2", of, pages=", ".join(links)) + "\n"
     for sentence in of.failed:
@@ -38,8 +42,9 @@ def main(given: list[str] | None = None) -> int:
     write_text(path, text)
     write_text(results.FOLDER / "summary.md", markdown(of))
     write_text(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))
-    print(path, results.FOLDER / "answer.svg", write_summary(RENDERED), sep="\n")
-    return 0
+    page = write_summary(RENDERED, of)
+    print(path, results.FOLDER / "answer.svg", page or "", sep="\n")
+    return int(page is None)
 
 
 if __name__ == "__main__":

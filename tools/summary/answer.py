@@ -53,11 +53,7 @@ class Answer:
         return show.number(show.printed(self.row(key)), FINDINGS[key.split()[0]])
 
     def ends(self, name: str, datasets: str, what: str = "effect", model: str = "", percent: bool = False) -> str:
-        """The least and the largest over datasets: "0.25 to 0.37".
-
-        Args:
-            what: effect, chance, gain (beyond chance) or paper.
-        """
+        """The least and the largest over datasets of the effect, chance, gain (beyond it) or paper: "0.25 to 0.37"."""
         rows = [self.row(f"{name} {dataset} {model}".strip()) for dataset in datasets.split()]
         rows = [row | {"gain": row["effect"] - row["chance"], "paper": show.printed(row)} for row in rows]
         ends = min(row[what] for row in rows), max(row[what] for row in rows)
@@ -89,11 +85,7 @@ class Answer:
         return "Ours is smaller" if row["effect"] < theirs else "Ours is larger"
 
     def leans(self, needs: str, caller: Callable[[], str]) -> str:
-        """A sentence, while each finding that it leans on has the word that it needs; else "", and it is in `failed`.
-
-        Args:
-            needs: "J6 sst = yes, J6 snli = can't tell".
-        """
+        """A sentence, while it holds what it needs ("J6 sst = yes, J6 snli = no"); else "", and it is in `failed`."""
         pairs = [part.strip().rsplit(" = ", 1) for part in needs.split(",")]
         try:
             wrong = [key for key, word in pairs if self.word(key) != word]
@@ -107,8 +99,7 @@ class Answer:
 
     def word(self, key: str) -> str:
         """The word of a key; "" where its model is left out."""
-        row = self.row(key)
-        return "" if row["left_out"] else row["word"]
+        return self.row(key)["word"]
 
     def compared(self) -> dict[str, str]:
         """Of the printed values that count how many have ours, and how many are what, in percent."""

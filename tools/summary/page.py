@@ -1,6 +1,7 @@
 """The summary of the kept results as pages: README, summary.md, summary.html, and the picture."""
 
 import hashlib
+import sys
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -9,8 +10,10 @@ import jinja2
 import pandas as pd
 from nbconvert.filters import markdown2html
 
+from lib.analysis.summaries import join_seeds
 from lib.atomic_write import write_text
 from lib.provenance import PROJECT
+from lib.quantity import RUN_COLUMNS
 from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
 from papers.paper import Paper
@@ -24,19 +27,17 @@ PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a questi
 
 def answer() -> Answer:
     """The answer from the kept results."""
-    found = judge.judge(results.main_runs(results.kept("findings"), "findings"))
-    values = results.main_runs(results.kept("values"), "values")
+    findings, values = (results.main_runs(results.kept(kind), kind) for kind in ("findings", "values"))
+    values = join_seeds(values, ["notebook", *RUN_COLUMNS, *results.OPTIONS])
     parts = [compared(paper, values[values["notebook"].eq(name)]) for name, paper in PAPERS.items()]
     both = pd.concat(parts, ignore_index=True)
-    return Answer(found, both[both["theirs"].notna()])
+    return Answer(judge.judge(findings), both[both["theirs"].notna()])
 
 
 def compared(paper: Paper, values: pd.DataFrame) -> pd.DataFrame:
     """The printed values of a paper beside the kept ones of its notebook."""
-    theirs = paper.published()
-    parts = [paper.ours(same) for _, same in values.groupby("dataset", sort=False)] if len(theirs) else []
-    ours = pd.concat(parts).drop_duplicates(published.KEYS) if parts else pd.DataFrame(columns=published.KEYS)
-    return published.compare(ours, theirs)
+    parts = [paper.ours(same) for _, same in values.groupby("dataset", sort=False)] or [paper.ours(values)]
+    return published.compare(pd.concat(parts).drop_duplicates(published.KEYS), paper.published())
 
 
 @cache
@@ -98,23 +99,27 @@ def page(of: Answer, mark: str = "") -> str:
     return render("summary.html.j2", of, mark=mark, drawings=drawings, style=style(), **parts, **drawing_scripts())
 
 
-def write_summary(folder: Path) -> Path:
-    """Writes summary.html and its values into a folder, where the page there does not rest on the same files."""
-    path, mark = folder / "summary.html", fingerprint()
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>"):
-        return path
-    print(f"{path}: making it of all kept results", flush=True)
-    of = answer()
-    write_text(folder / "summary-values.csv", of.values.drop(columns="source").to_csv(index=False, float_format="%.6g"))
-    return write_text(path, page(of, mark))
+def write_summary(folder: Path, of: Answer | None = None) -> Path | None:
+    """Writes summary.html and its values where they rest on other files; None, after a sentence, where it cannot."""
+    path = folder / "summary.html"
+    try:
+        mark = fingerprint()
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        if f'name="fingerprint" content="{mark}"' in text and text.rstrip().endswith("</html>"):
+            return path
+        print(f"{path}: making it of all kept results", flush=True)
+        of = of or answer()
+        values = of.values.drop(columns="source").to_csv(index=False, float_format="%.6g")
+        write_text(folder / "summary-values.csv", values)
+        return write_text(path, page(of, mark))
+    except (OSError, ValueError) as error:
+        print(f"the summary was not written: {error}", file=sys.stderr)
 
 
 def fingerprint() -> str:
     """What the summary rests on: the kept tables, the printed values, and the code that compares them."""
     rooms = (PROJECT / "papers", PROJECT / "tools" / "summary", TEMPLATES)
-    paths = [*results.home().glob("*-*.csv"), published.SOURCE, *(path for room in rooms for path in room.glob("*.*"))]
-    summed = hashlib.sha256()
-    for path in sorted(paths, key=lambda path: path.name):
-        summed.update(path.name.encode() + b"\0" + path.read_bytes())
-    return summed.hexdigest()[:16]
+    tables = [path for path in results.home().glob("*-*.csv") if path.is_file()]
+    paths = [*tables, published.SOURCE, *(path for room in rooms for path in room.glob("*.*"))]
+    parts = [path.name.encode() + path.read_bytes() for path in sorted(paths, key=lambda path: path.name)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]

@@ -99,7 +99,7 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
             problems += failures(planned, folder)
     print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
     if not options.plan and not options.trainings:
-        print(f"reports: {write_index(options.output)}\nsummary: {write_summary(options.output)}")
+        print(f"reports: {write_index(options.output)}\nsummary: {write_summary(options.output) or 'not written'}")
     return int(bool(problems))
 
 
