@@ -89,20 +89,18 @@ def test_the_spread_of_one_run_is_borrowed_from_like_quantities():
     assert alone.loc[alone["ours"].notna(), "answer"].tolist()[:1] == ["different"], "nothing to borrow"
 
 
-SPREAD = {"sd_seeds": 0.02, "spread": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
-ONE_MORE, MEAN_OF_FIVE = (stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / m) ** 0.5 for m in (1, 5))
-
-
 def test_within_reach_is_a_prediction_interval_for_a_mean_of_their_runs():
+    base = {"sd_seeds": 0.02, "spread": 0.02, "seeds": 4, "low_texts": 0.7, "high_texts": 0.8, "low": 0.6, "high": 0.9}
+    one_more, mean_of_five = (stats.t.ppf(0.975, 3) * 0.02 * (1 / 4 + 1 / m) ** 0.5 for m in (1, 5))
     cases = [  # paper, dataset, texts of ours, what else is seen; how far by chance
-        ("jain2019", "sst", 1725, {}, ONE_MORE), ("tutek2020", "sst", 1725, {}, MEAN_OF_FIVE),
-        ("tutek2020", "sst", 345, {}, (MEAN_OF_FIVE**2 + 0.05**2 * 0.8) ** 0.5),  # a fifth of their texts
-        ("tutek2020", "20news", 357, {}, (MEAN_OF_FIVE**2 + 2 * 0.05**2) ** 0.5),  # other texts on both sides
-        ("tutek2020", "20news", 357, {"low_texts": nan}, (MEAN_OF_FIVE**2 + 2 * 0.15**2) ** 0.5),  # the whole stands in
+        ("jain2019", "sst", 1725, {}, one_more), ("tutek2020", "sst", 1725, {}, mean_of_five),
+        ("tutek2020", "sst", 345, {}, (mean_of_five**2 + 0.05**2 * 0.8) ** 0.5),  # a fifth of their texts
+        ("tutek2020", "20news", 357, {}, (mean_of_five**2 + 2 * 0.05**2) ** 0.5),  # other texts on both sides
+        ("tutek2020", "20news", 357, {"low_texts": nan}, (mean_of_five**2 + 2 * 0.15**2) ** 0.5),  # the whole stands in
         ("jain2019", "sst", 1725, {"seeds": 2}, stats.norm.ppf(0.975) * 0.02 * (1 / 2 + 1) ** 0.5),  # no t of so few
     ]  # fmt: skip
     for paper, dataset, n, more, expected in cases:
-        row = SPREAD | {"paper": paper, "dataset": dataset, "n": n} | more
+        row = base | {"paper": paper, "dataset": dataset, "n": n} | more
         assert published.reach(row) == pytest.approx(expected)
 
 

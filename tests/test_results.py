@@ -25,7 +25,6 @@ FILES = ("correlation-planted.csv", "correlation-planted-findings.csv")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:
-    """Nothing is written among the project's own results."""
     monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "kept"))
     return tmp_path / "kept"
 

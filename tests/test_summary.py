@@ -1,7 +1,6 @@
 """The summary: sentences with numbers that hold or fall, README from the kept results, and its page in a browser."""
 
 import re
-from math import nan
 from urllib.parse import unquote
 
 import pandas as pd
@@ -10,16 +9,14 @@ from pages import visit
 from test_findings import effect_rows
 from test_results import keep
 
-import notebooks
 from lib.provenance import PROJECT
+from notebooks import HOSTILE as EVIL
 from papers import PAPERS, published, results, show
 from papers.effects import FINDINGS
 from papers.judge import judge
 from tools.summary import __main__ as command
 from tools.summary import page as summary
 from tools.summary.answer import Answer, Missing
-
-EVIL = notebooks.HOSTILE
 
 
 @pytest.fixture
@@ -54,20 +51,14 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.ends("J6", "sst imdb", "gain", percent=True) == "40 to 41" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
     assert small.value("ours", "sst", "f1", encoder="bilstm", attention="additive") == ".80 [.79, .81]"
+    larger = Answer(small.found.assign(effect=0.9, low=0.8), small.values)
+    assert (small.same("J1 sst"), small.same("J1 imdb")) == ("**Same**", "Ours is smaller")
+    assert larger.same("J1 sst") == "Ours is larger"
     for wrong in ("J2 sst", "J1 snli", "J1 sst conv"):
         with pytest.raises(Missing, match=wrong):
             small.row(wrong)
     with pytest.raises(Missing, match="f1"):
         small.value("ours", "imdb", "f1")
-
-
-def test_printed_and_ours_are_the_same_within_the_tolerance_or_the_interval(small):
-    rows, printed = small.found[small.found["finding"].eq("J1")], 0.3512
-    cases = [(0.06, 0.001, "**Same**"), (0.3, 0.3, "**Same**"), (0.0601, nan, "Ours is larger")]
-    for apart, half, words in (*cases, (0.0601, 0.001, "Ours is larger"), (-0.0601, 0.001, "Ours is smaller")):
-        effect = printed + apart
-        found = rows.assign(effect=effect, low=effect - half, high=effect + half)
-        assert Answer(found, small.values).same("J1 sst") == words, apart
 
 
 def test_a_sentence_stands_while_its_findings_have_their_words(small):
@@ -156,15 +147,11 @@ def test_hostile_names_are_shown_on_the_page_and_never_run(kept, chromium, tmp_p
         assert seen.wrong == [] and seen.page.locator("svg.marks").count() == 2, "that of the repository"
 
 
-def test_without_results_it_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "none"))
-    text = summary.write_summary(tmp_path / "reports").read_text(encoding="utf-8")
-    assert "No results are kept yet" in text and "nan" not in text.partition("<main>")[2].partition("</main>")[0]
-    assert len(pd.read_csv(tmp_path / "reports" / "summary-values.csv")) == 1190
-
-
-def test_the_summary_is_of_the_main_runs_and_written_anew_where_a_kept_table_is_another(tmp_path, monkeypatch):
+def test_it_is_a_sentence_without_results_else_of_the_main_runs_and_of_the_tables_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("RESULTS_HOME", str(tmp_path))
+    text = summary.write_summary(tmp_path / "none").read_text(encoding="utf-8")
+    assert "No results are kept yet" in text and "nan" not in text.partition("<main>")[2].partition("</main>")[0]
+    assert len(pd.read_csv(tmp_path / "none" / "summary-values.csv")) == 1190
     made, pages = [], tmp_path / "reports"
     page = '<meta name="fingerprint" content="{}"></html>'
     monkeypatch.setattr(summary, "page", lambda of, mark: made.append(of) or page.format(mark))
