@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from small import batch, model
 
 from lib.analysis import erasure
 from lib.importance.rankings import RANKINGS
@@ -94,19 +92,3 @@ def test_random_orders_count_each_and_texts_that_do_not_flip_are_left_out():
 def test_how_often_a_drawn_item_does_more_than_the_top_one():
     frame = removed(top_attention_paper_delta_js=[0.01, -0.1, 0.3, 0, 0, NONE])
     assert erasure.add_drawn(frame)["drawn_negative"].tolist() == pytest.approx([0, 1, 0, 0, 0, NONE], nan_ok=True)
-
-
-def test_one_text_is_erased_step_by_step():
-    tested, given = model("average", outputs=3, seed=3), batch((5,), seed=2)
-    with torch.no_grad():
-        least = tested(given).logits.argmin()
-        tested.decoder.bias.copy_(1e-3 * torch.eye(3)[least])  # so that the decision flips, at the latest with all gone
-    output, words = tested(given), list("abcde")
-    steps = erasure.erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words)
-    weights = output.attention[0][output.mask[0]].detach()
-    assert steps["erased"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert steps["attention"].iloc[:2].tolist() == ["", words[int(weights.argmax())]]
-    assert steps["p, attention"].iloc[0] == pytest.approx(output.logits.softmax(dim=-1).max().item())
-    assert steps["p, attention"].iloc[5] == pytest.approx(tested.decoder.bias.softmax(0)[output.logits.argmax()].item())
-    sentences = erasure.erasure_steps(tested, output, {"attention": RANKINGS["attention"]}, words * 2)
-    assert set(sentences["attention"][1:]) == {f"sentence {number}" for number in range(1, 6)}

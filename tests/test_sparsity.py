@@ -8,7 +8,6 @@ import torch
 from scipy import stats
 from small import batch, model
 
-from lib import analysis
 from lib.analysis import add_entropies, add_support, add_violations, attention_weights, left_out, measure
 from lib.analysis.correlation import trend
 from lib.metrics import normalized_entropy
@@ -167,5 +166,3 @@ def test_training_a_sparse_model_moves_its_alpha_and_untrained_is_its_start(monk
     logits = at_first.model(first).logits
     assert torch.equal(logits, build(base, trained.corpus, trained.vectors).eval()(first).logits)
     assert not torch.equal(logits, trained.model(first).logits)
-    table = analysis.training_table([trained])[["projection", "learning_rate", "epochs", "at most", "kept"]]
-    assert table.to_numpy().tolist() == [["entmax:learned", 0.01, 1, 1, 1]]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from lib.analysis.measuring import RUN
 from lib.training import Trained
 
 
@@ -26,13 +25,3 @@ def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:
     """The value of an option that dev chose for each attention, in the order of the runs."""
     table = dev_scores(trained, option).query("highest_auc").set_index("attention")[option]
     return [float(table[attention]) for attention in dict.fromkeys(model.run.attention for model in trained)]
-
-
-def training_table(trained: Sequence[Trained]) -> pd.DataFrame:
-    """How each model was trained: its learning rate, how many epochs of at most how many, and which is kept."""
-    rows = []
-    for model in trained:
-        run = {name: getattr(model.run, name) for name in RUN[1:]}
-        run["learning_rate"] = model.run.option("learning_rate")
-        rows.append(run | {"epochs": len(model.history), "at most": model.run.epochs, "kept": model.chosen})
-    return pd.DataFrame(rows)

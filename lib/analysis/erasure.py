@@ -1,6 +1,6 @@
 """Rankings compared by erasing their items: does the decision flip, and after how many (Serrano & Smith 2019)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -8,14 +8,10 @@ import pandas as pd
 
 from lib.analysis.statistics import Effect, bootstrap, number_by_seed, standard_error
 from lib.analysis.summaries import DRAWS, configurations, seed_table, summarise
-from lib.interventions.erasure import erasure_curve
-from lib.models import AttentionModel, ModelOutput
-from lib.models.interface import Ranking
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, title_of
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 FEW_TEXTS = 5  # on one side: the bootstrap says nothing of the ratio of two counts
-STEPS = 10  # of one text as it is erased
 
 
 # --- one item
@@ -46,23 +42,6 @@ def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable
 
 
 # --- until the decision flips
-
-
-def erasure_steps(
-    model: AttentionModel, output: ModelOutput, rankings: Mapping[str, Ranking], tokens: Sequence[str]
-) -> pd.DataFrame:
-    """One text, alone in `output`, as its items are erased: along each ranking the item, then the first decision's p.
-
-    Items are its tokens; of a model over sentences these, numbered from 1.
-    """
-    places = output.mask[0].nonzero().squeeze(-1).tolist()
-    items = tokens if len(places) == len(tokens) else [f"sentence {number + 1}" for number in range(len(places))]
-    names, columns, most = dict(zip(places, items, strict=True)), {}, min(STEPS, len(places))
-    for name, ranking in rankings.items():
-        order, after = erasure_curve(model, output, ranking(model, output))
-        columns[title_of(name)] = ["", *(names[place] for place in order[0, :most].tolist())]
-        columns[f"p, {title_of(name)}"] = after[0, : most + 1, int(after[0, 0].argmax())].tolist()
-    return pd.DataFrame(columns).rename_axis("erased").reset_index()
 
 
 def orders(instances: pd.DataFrame, ranking: str, part: str = "fraction") -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Mutual information of two sets of vectors, by the labels of their clusters (Tutek & Snajder 2020, section 3.4)."""
 
-from hashlib import blake2b
-
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
@@ -42,11 +40,3 @@ def clusters(vectors: np.ndarray, number: int, seed: int) -> np.ndarray:
     kmeans = MiniBatchKMeans(min(number, len(vectors)), batch_size=BATCH, random_state=seed, **whole).fit(vectors)
     parts = [kmeans.predict(vectors[start : start + ROWS]) for start in range(0, len(vectors), ROWS)]
     return np.concatenate(parts).astype(np.int32)
-
-
-def clusters_once(vectors: np.ndarray, number: int, seed: int, known: dict[bytes, np.ndarray]) -> np.ndarray:
-    """The same; vectors whose digest is in `known`, such as several runs' frozen embeddings, are not done again."""
-    digest = blake2b(vectors).digest()
-    if digest not in known:
-        known[digest] = clusters(vectors, number, seed)
-    return known[digest]

@@ -1,13 +1,12 @@
 """What is trained: a run and all that decides its weights, the recipes of the papers, and which runs come first."""
 
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import groupby
 from typing import Annotated, Literal
 
-import pandas as pd
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, ValidationError, create_model
 
 from lib import datasets
@@ -15,7 +14,6 @@ from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.profiles import profile
 from lib.projections import projection
-from lib.quantity import title_of
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
 
 Above0, From0 = Annotated[FiniteFloat, Field(gt=0)], Annotated[FiniteFloat, Field(ge=0)]
@@ -80,8 +78,6 @@ SERRANO |= {"attention_share": 1.0, "linear_init": "xavier"}
 ASKING = {"patience": None, "judge": "accuracy", "reduction": "mean"}
 RECIPES = {"jain2019": {}, "jain2019-questions": ASKING, "tutek2020": TUTEK}
 RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}
-HYPERPARAMETERS = ("embedding_size", "hidden_size", "sentence_dropout", "document_dropout", "classifier_dropout")
-HYPERPARAMETERS += ("learning_rate", "weight_decay", "clip", "batch_size", "epochs", "patience")  # that papers print
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
@@ -220,15 +216,6 @@ def refuse_misfits(run: Run) -> None:
     if run.architecture in NEED_EQUAL_SIZES and run.hidden_size != size:
         sizes = f"hidden_size is {run.hidden_size}, embedding_size {size}; set hidden_size={size}"
         raise ValueError(f"the variant {run.architecture!r} needs hidden states of the embeddings' size: {sizes}")
-
-
-def hyperparameters(runs: Iterable[Run]) -> pd.DataFrame:
-    """How the runs' encoders are built and trained: a column for each, a row for each of HYPERPARAMETERS they have."""
-    columns = {}
-    for run in runs:
-        options = run.defaults | dict(run.options) | {"hidden_size": run.hidden_size, "epochs": run.epochs}
-        columns[title_of(run.encoder)] = {name.replace("_", " "): options.get(name) for name in HYPERPARAMETERS}
-    return pd.DataFrame(columns).dropna(how="all")
 
 
 def default_of(encoder: str, parameter: str) -> int | None:
