@@ -173,14 +173,11 @@ def test_nothing_to_draw_is_one_clear_sentence():
     said = {
         "'jsd_exact' is undefined or left out for all 720 rows": undefined,
         "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "attention", *titles),
-        "there are no two values of lambda": charts.sweep(over_lambda()[:0], "lambda", *titles),
-        "there is no point": charts.tradeoff(points()[:0], *titles),
         "neither values of ours nor published ones": charts.values_beside(pd.DataFrame(), *titles, "tau-b"),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
     }
     for reason, sentence in said.items():
         assert sentence.data.startswith("<p>Nothing to draw: ") and sentence.data.endswith(f"{reason}.</p>")
-    assert "no text has two items or more" in charts.negative_differences(no_items, *titles).data
     assert "no attention" in charts.attention_text([], {}).data
 
 

@@ -170,7 +170,6 @@ def test_a_hostile_archive_is_refused(tmp_path, case):
         ("snli", "snli_1.0/snli_1.0_train.jsonl", '{"gold_label": "maybe", "sentence1": "a", "sentence2": "b"}'),
         ("babi", "tasks_1-20_v1-2/en-10k/qa1_single-supporting-fact_train.txt", "1 Where is Mary?\tbathroom\t7"),
         ("20news", "20news-bydate-train", None),
-        ("fasttext-simple", "wiki.simple.vec", "the 1 2 3"),
         ("fasttext-simple", "wiki.simple.vec", f"the{' nan' * 300}"),
     ],
 )
@@ -278,9 +277,3 @@ def test_the_command_prints_licence_and_citation(tmp_path, monkeypatch, capsys):
     assert main(["list"]) == 0
     listed = capsys.readouterr().out
     assert listed.count("by hand]") == 1 and listed.count(" there ") == 1
-    with pytest.raises(SystemExit):
-        main(["mnist"])
-    assert "invalid choice: 'mnist'" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["list", "--into", "~nosuchuser/x"])
-    assert "invalid as_path value: '~nosuchuser/x'" in capsys.readouterr().err

@@ -192,6 +192,7 @@ WRONG = [
     ({"encoder": "gru"}, "encoder is 'gru'; allowed: bilstm"),
     ({"seed": -1}, "seed is -1; allowed: greater than or equal to 0"),
     ({"options": (("epoch", 3),)}, "unknown option 'epoch' of a run of base on planted; known: amsgrad"),
+    ({"options": (("heads", 2),)}, "unknown option 'heads'"),
     ({"options": (("epochs", 0),)}, "epochs is 0; allowed: greater than 0"),
     ({"options": (("batch_size", "x"),)}, "batch_size is 'x'; allowed: a valid integer"),
     ({"options": (("clip", float("inf")),)}, "clip is inf; allowed: a finite number"),

@@ -61,12 +61,8 @@ def classification(instances: pd.DataFrame, scores: Sequence[str] = CLASSIFICATI
 
     F1 is the positive class' for two classes, the macro average for more. f1_uniform and f1_permuted are F1 under equal
     weights and under random orders, the mean of each order's own F1; the drops are these less f1, so below 0 where the
-    model loses (Tutek & Snajder 2020, section 4.1). Each score is the mean over the seeds.
-
-    Args:
-        scores: some of CLASSIFICATION, and of FRAGILITY where lib.interventions.substituted() was measured.
-    Raises:
-        KeyError: unknown score. ValueError: the seeds of a configuration were measured on different instances.
+    model loses (Tutek & Snajder 2020, section 4.1). Each score is the mean over the seeds. KeyError: one that is not of
+    CLASSIFICATION, nor of FRAGILITY and measured. ValueError: the seeds of a configuration have different instances.
     """
     rows = []
     for key, group in configurations(instances):
@@ -198,11 +194,7 @@ def with_class_names(rows: pd.DataFrame, classes: Sequence[str], most: int = 6) 
 
 
 def mean_effect(instances: pd.DataFrame, quantity: str, middle: Callable = weighted_mean) -> Effect:
-    """The mean of a quantity of one configuration.
-
-    Args:
-        middle: the mean over the texts, or `weighted_median`: (weights (draw, text), table (text, ...)) -> (draw, ...).
-    """
+    """The mean over texts of a quantity of one configuration, or another `middle`, such as `weighted_median`."""
     table = seed_table(instances, quantity).dropna(how="all")
     if table.empty:
         return Effect(quantity, nan, dict.fromkeys(map(int, table.columns), nan), nan, 0)
@@ -213,12 +205,8 @@ def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between:
     """How much higher each quantity or score is in the first model than in the second, in pairs of one text and seed.
 
     Scores (of `classification`) are of all texts, which must be the same; a column of the texts in which both have it.
-
-    Args:
-        between: selects the two by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}).
-    Raises:
-        KeyError: no such column. ValueError: a group is empty or mixes configurations; they have no seed or no text in
-            common, or scores are of other texts.
+    Both are selected by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}). KeyError: no such column.
+    ValueError: a group is empty or mixes configurations, they have no seed or text in common, or scores of other texts.
     """
     groups = [rows_where(instances, where) for where in between]
     for group, where in zip(groups, between, strict=True):

@@ -12,9 +12,7 @@ from lib.quantity import JSD_BOUNDS, title_of, unit_of
 def sweep(summary: pd.DataFrame, setting: str, title: str, see: str, scale: str = "linear") -> alt.TopLevelMixin:
     """One line per quantity over the values of a hyperparameter, with its interval; a panel for each model.
 
-    Args:
-        summary: rows of lib.analysis.summarise, with the hyperparameter in the column `setting`.
-        scale: of the x axis: linear, or symlog, which is linear near 0 and logarithmic on both sides.
+    The hyperparameter is in the column `setting`; `scale` is linear, or symlog: linear near 0, else logarithmic.
     """
     if setting not in summary or summary[setting].nunique() < 2:
         raise Empty(f"there are no two values of {title_of(setting)}")
@@ -38,10 +36,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     """Mean JSD (x) against mean TVD (y) of each run (Wiegreffe & Pinter 2019, figure 5).
 
     A series with values of lambda has a curve for each seed, by growing lambda, and its chord; the last seed's names
-    them. A series without has marks. Bars are 95% intervals over texts. The base itself is at (0, 0).
-
-    Args:
-        points: rows of lib.analysis.adversaries.points.
+    them. A series without has marks. Rows of lib.analysis.adversaries.points; bars are 95% intervals over texts.
     """
     if points.empty:
         raise Empty("there is no point")

@@ -50,10 +50,7 @@ def histogram_by_class(
 ) -> alt.TopLevelMixin:
     """A quantity over all texts, by predicted class, in a panel for each encoder and attention.
 
-    Of Kendall's tau-b Jain & Wallace 2019, Figure 2; of the adversary's JSD Figure 7, with a dashed line at ln 2.
-
-    Args:
-        column: in tau-b or in nats. title: by default it follows from the column.
+    Of Kendall's tau-b Jain & Wallace 2019, Figure 2; of the adversary's JSD (nats) Figure 7, a dashed line at ln 2.
     """
     axis, edges, ticks, see = AXES[unit_of(column)]
     rows, names = with_class_names(defined(instances, column), classes)
@@ -82,11 +79,7 @@ def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: li
 
 
 def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """The rows in which the numbers of all columns are defined.
-
-    Raises:
-        Empty: no row has a value.
-    """
+    """The rows in which the numbers of all columns are defined; Empty: there is none."""
     for column in columns:
         if instances[column].isna().all():
             raise Empty(f"{column!r} is undefined or left out for all {len(instances):,} rows")
@@ -105,12 +98,9 @@ def binned(values: Sequence[float], edges: np.ndarray) -> pd.DataFrame:
 def violins_by_max_attention(
     instances: pd.DataFrame, value: str, classes: list[str], title: str, see: str
 ) -> alt.TopLevelMixin:
-    """A value by the largest attention weight in four equal bins and by predicted class.
+    """A value by the largest attention weight (max_attention) in four equal bins and by predicted class.
 
     Of the median |change of p| of permuted attention Jain & Wallace 2019, Figure 6; of the adversary's JSD Figure 8.
-
-    Args:
-        instances: with the largest weight, in [0, 1], in the column "max_attention". value: a column.
     """
     rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
     rows = rows.assign(bin=(rows["max_attention"] * len(BINS)).astype(int).clip(upper=len(BINS) - 1))
@@ -159,11 +149,7 @@ def violin_layers(names: list[str], axis: str, end: float) -> list[alt.Chart]:
 def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title: str, see: str) -> alt.TopLevelMixin:
     """A box for each value of the column `along` and each quantity, one panel an encoder, all seeds together.
 
-    Meister et al. 2021, figure 2 (entropies by projection); Serrano & Smith 2019, figure 6 (fractions erased by
-    ranking).
-
-    Args:
-        instances: rows of lib.analysis.measure; `along` has texts, drawn in the order in which they come.
+    Meister et al. 2021, figure 2 (entropies by projection); Serrano & Smith 2019, figure 6 (fractions erased).
     """
     rows = [
         box_of(values.dropna()) | {"encoder": title_of(encoder), along: title_of(at), "series": title_of(quantity)}

@@ -14,11 +14,7 @@ EDGES = np.linspace(0, 1, 31), np.arange(-14, 15) / 20
 
 @or_a_sentence
 def jsd_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
-    """Difference of JSD against that of attention, top item less a drawn one, in bins (Serrano & Smith, figure 3).
-
-    Args:
-        instances: with the columns of lib.interventions.single_erasure, measured under the name "top".
-    """
+    """Difference of JSD against that of attention, top item less a drawn one, in bins (Serrano & Smith, figure 3)."""
     rows = top_less_drawn(instances)
     frame = pd.concat(in_bins(of, encoder) for encoder, of in rows.groupby("encoder", sort=False))
     x = alt.X("attention:Q", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
@@ -31,10 +27,7 @@ def jsd_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLev
 
 @or_a_sentence
 def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
-    """How many texts the drawn item changes more than the top one, by difference of attention (their fig. 4).
-
-    Args: as in `jsd_differences`.
-    """
+    """How many texts the drawn item changes more than the top one, by difference of attention (their fig. 4)."""
     rows = top_less_drawn(instances)
     by_encoder, edges = rows.groupby("encoder", sort=False), np.linspace(0, 1, 11)
     bins = [binned(of.loc[of["jsd"] < 0, "attention"], edges).assign(encoder=encoder) for encoder, of in by_encoder]
@@ -45,11 +38,7 @@ def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.T
 
 
 def top_less_drawn(instances: pd.DataFrame) -> pd.DataFrame:
-    """encoder, attention and jsd: by how much the top item of a text has more of either than the drawn one.
-
-    Raises:
-        Empty: no text has several items.
-    """
+    """encoder, attention and jsd: by how much the top item of a text has more than the drawn one; or raises Empty."""
     columns = {"attention": "top_attention_paper_delta_alpha", "jsd": "top_attention_paper_delta_js"}
     rows = pd.DataFrame({name: instances[column] for name, column in columns.items()})
     rows = rows.assign(encoder=instances["encoder"].map(title_of)).dropna()

@@ -77,9 +77,7 @@ def attention_of_texts(
 ) -> HTML:
     """`attention_text` of some texts of test, each with why it was chosen, and numbers, in its title.
 
-    Args:
-        chosen: rows of `lib.analysis.examples`.
-        maps: the name of a map -> its column of weights. numbers: the name of a number -> its column.
+    `chosen` are rows of `lib.analysis.examples`; `maps` and `numbers` have the name of each -> its column.
     """
     parts = []
     for row in chosen.to_dict("records"):
@@ -106,11 +104,7 @@ def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str 
 
     Tutek & Snajder (2020), figures 2 to 7. The probability is that of the second of two classes; of more, that of the
     class that a model predicts. The words that decide the label are shaded. Of a text of more than MOST_CURVES tokens
-    those around the first such word are shown.
-
-    Args:
-        rows: of lib.analysis.measure of one text of test, one for each variant, with the column token_probabilities.
-        show_text: as of lib.datasets.tokens_shown.
+    those around the first such word are shown. `rows` are of one text, one for each variant, with token_probabilities.
     """
     text, two = corpus.test.instances[rows["instance"].iloc[0]], len(corpus.classes) == 2
     spans = pd.DataFrame(text.rationale or (), columns=["start", "end"])

@@ -9,7 +9,7 @@ from lib.interventions.chance import (
     placed_by_chance,
 )
 from lib.interventions.deletion import shapley, shortened, without_reason
-from lib.interventions.erasure import ORDERS, erase_until_flip, erasure_curve, fewest_to_flip, until_flip
+from lib.interventions.erasure import ORDERS, erase_until_flip, fewest_to_flip, until_flip
 from lib.interventions.searched_adversary import searched_adversary_definition
 from lib.interventions.single_erasure import another_item, single_erasure
 from lib.interventions.substitution import (

@@ -32,11 +32,8 @@ def agreement_by_chance(measure: Callable[..., Tensor], seed: int = 0) -> Quanti
     """A quantity: tau-b of shuffled attention with the importance of tokens under it, (batch,); NaN where undefined.
 
     Gradient x input has the weight of a token as a factor, in an average encoder of that token alone: it agrees with
-    whatever attention is imposed. One order of each text.
-
-    Args:
-        measure: (model, batch, attention=(batch, token)) -> (batch, token), such as
-            `lib.importance.gradient_times_input`.
+    whatever attention is imposed. One order of each text. `measure`: (model, batch, attention=(batch, token)) ->
+    (batch, token), such as `lib.importance.gradient_times_input`.
     """
 
     def tau(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
@@ -73,9 +70,7 @@ def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
 
     Its columns have the names of the quantity's own, so that a table of them is made like any other. For measures of
     the output alone, such as `single_erasure` and `until_flip`; one that runs the model has its own attention again.
-
-    Args:
-        seed: of the orders; not that of the quantity's own random draws.
+    `seed` is of the orders, not of the quantity's own draws.
     """
 
     def of_shuffled(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor | dict[str, Tensor]:
@@ -91,10 +86,7 @@ def adversary_by_chance(
     """A quantity: the JSD of the adversary where chance decides which token has which weight, (batch,) nats.
 
     The adversary of shuffled attention, within epsilon of its prediction: as if the tokens' logits were shuffled. The
-    mean over the draws.
-
-    Args:
-        draws: orders of each text. Epsilon, method and options are those of `adversary`.
+    mean over the draws, orders of each text; epsilon, method and options are those of `adversary`.
     """
 
     def found(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:

@@ -95,15 +95,6 @@ def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor
     return _erasure(output, decisions != decisions[:, :1], order)
 
 
-def erasure_curve(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> tuple[Tensor, Tensor]:
-    """(order (batch, token), class distributions (batch, token + 1, class)) as items are erased from the top down.
-
-    `order` holds positions in the text; after the last item the distribution is that of the bias.
-    """
-    order = descending(ranking, output.mask)
-    return order, logits_along(model, output, order).softmax(dim=-1)
-
-
 def descending(ranking: Tensor, mask: Tensor) -> Tensor:
     """(batch, token) positions from the top of a ranking down, those off the mask last; of equals the first."""
     if ranking[mask].isnan().any():
