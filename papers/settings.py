@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import torch
-from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeInt, PlainValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, PositiveInt, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
@@ -21,9 +21,6 @@ T = TypeVar("T")
 def device_kind(device: str) -> str:
     """cpu or cuda: what `device` names, also where there is no GPU to plan for one, or for "auto" what there is."""
     return "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
-
-
-# --- types of settings: each value may be text too, as a command line has it
 
 
 def one_of(names: Collection[str]) -> Any:
@@ -87,8 +84,10 @@ class Settings:
     text_column: str | None = setting(None, "its column of texts; None: the one that looks like it")
     label_column: str | None = setting(None, "its column of labels; None: the one that looks like it")
     split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")
+    skip_incomplete: bool = setting(False, "leaves out the records of data without a text or a label")
+    most_tokens: PositiveInt | None = setting(None, "longer texts of data are cut there; None: none is")
     profile: one_of(PROFILES) = setting("quick", "quick: minutes on two cores; paper: the paper's sizes")
-    seeds: Annotated[Distinct[NonNegativeInt], BeforeValidator(count_to_seeds)] | None = setting(
+    seeds: Annotated[Distinct[Annotated[int, Field(ge=0)]], BeforeValidator(count_to_seeds)] | None = setting(
         None, "how many, or a list of them; None: as many as the profile has"
     )
     projection: Projection = setting(
@@ -103,8 +102,9 @@ class Settings:
 
     def __post_init__(self):
         if not isinstance(self.dataset, Own):
-            columns = [name or "" for name in (self.text_column, self.label_column, self.split_column)]
-            object.__setattr__(self, "dataset", own_text(self.data or "", *columns, self.data_home) or self.dataset)
+            columns = (self.text_column, self.label_column, self.split_column)
+            own = own_text(self.data, *columns, self.data_home, self.skip_incomplete, self.most_tokens)
+            object.__setattr__(self, "dataset", own or self.dataset)
         if spec(self.dataset).asks and not self.answers_questions:
             raise ValueError(f"{self.dataset!r} asks questions, which only the models of 'correlation' answer")
 

@@ -109,6 +109,38 @@ def test_another_encoding_is_guessed_and_the_guess_is_shown(tmp_path, language):
     assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
 
 
+@pytest.mark.parametrize(
+    ("word", "encoding", "other"),
+    [("Søren", "cp1252", "Sřren"), ("£5", "cp1252", "Ł5"), ("Michał", "cp1250", "Micha³")],
+)
+def test_of_two_readings_the_likely_one_is_taken_and_both_are_shown(tmp_path, word, encoding, other):
+    content = separated((f"{text} {word}", label) for text, label in rows()).encode(encoding)
+    [note] = datasets.load(own_text(put(tmp_path, content))).notes[-1:]
+    assert f"It was read as {encoding}, a guess" in note and f"{word!r} (in " in note and f" {other!r})" in note
+
+
+def notes_of(folder, records, **given):
+    return " ".join(datasets.load(own_text(put(folder, separated(records)), **given), "quick").notes)
+
+
+def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
+    incomplete = [*ROWS, ("no label", ""), ("", "bad")]
+    assert "2 of 62 records were left out" in notes_of(tmp_path, incomplete, skip_incomplete=True)
+    long = [(text * (200 if i < 3 else 1), label) for i, (text, label) in enumerate(rows())]
+    assert "3 texts of more than 160 tokens hold 91%" in notes_of(tmp_path, long)
+    assert "3 of 60 texts were cut to their first 50 tokens" in notes_of(tmp_path, long, most_tokens=50)
+    cut = datasets.load(own_text(path := str(tmp_path / "my.csv"), most_tokens=50))
+    assert max(split.lengths.max() for split in cut.splits) == 50 and cut.name != own_text(path)
+    assert sum(cut.train.instances[0].sentences) == len(cut.train.instances[0].tokens)
+    alike = [(text, ("Good", "good", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
+    assert "Classes of the same words, which stay apart: 'Good', 'good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
+    more = [(text, text[::-1], label, i % 3, "one") for i, (text, label) in enumerate(rows())]
+    put(tmp_path, separated(more, ("text", "title", "label", "year", "split")))
+    notes = " ".join(datasets.load(own_text(path)).notes)
+    assert "the text could be 'title' too" in notes and "the label could be 'year' too" in notes
+    assert "The column 'split' was not used" in notes
+
+
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
     hostile = ('He said "no", twice; so\nit ends', f"{HOSTILE} \u202eשלום\u202c 😀, &amp;", "a | b \u2028 \t c, d ; e")
     records = [(f"{text} {i}", i % 2) for i in range(12) for text in hostile]
@@ -120,7 +152,10 @@ def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
-        (["1.0", "-2", "1", 10.0, "0.5"], ("-2", "0.5", "1.0", "10")),  # 1.0 and 1 are one class, as first written
+        (["1.0", "-2", "1", 10.0, "0"], ("-2", "0", "1.0", "10")),  # 1.0 and 1 are one class, as first written
+        (["250.10", "250.1", "1", "01", "1E5", "100000"], ("01", "1", "250.1", "250.10", "100000", "1E5")),  # codes
+        (["9007199254740993", "9007199254740992", "1"], ("1", "9007199254740992", "9007199254740993")),
+        (["caf\u00e9", "cafe\u0301", "\ufeffcaf\u00e9\u200b", "New\u00a0York ", "New York"], ("New York", "caf\u00e9")),
         ([" none", "b", "B "], ("B", "b", "none")),
         ([HOSTILE, "é", "😀"], (HOSTILE, "é", "😀")),
     ],
@@ -143,9 +178,9 @@ def test_texts_are_cut_into_sentences_of_lower_case_tokens(tmp_path):
 def test_columns_are_found_by_their_names_or_by_their_looks(tmp_path):
     records = [(i, f"Dr {i}", text, text[::-1], label, 2000 + i % 3) for i, (text, label) in enumerate(rows())]
     header = ("number", "author", "Text", "backwards", "LABEL", "year")
-    assert own_text(put(tmp_path, separated(records, header))).columns == own.Columns("Text", "LABEL")
+    assert own_text(put(tmp_path, separated(records, header))).reading == own.Reading("Text", "LABEL")
     looks = [(text, label, i) for i, (text, label) in enumerate(rows())]
-    assert own_text(put(tmp_path, separated(looks, ("review", "stars", "n")))).columns == own.Columns("review", "stars")
+    assert own_text(put(tmp_path, separated(looks, ("review", "stars", "n")))).reading == own.Reading("review", "stars")
     assert own_text(str(tmp_path / "my.csv"), "review", "stars") == own_text(str(tmp_path / "my.csv"))
     texts, labels = zip(*rows(), strict=True)
     assert looks_like_texts(texts) and not looks_like_labels(texts)
@@ -168,7 +203,7 @@ def test_splits_are_those_of_a_column_and_a_dev_that_is_missing_is_drawn_from_tr
     found = own_text(put(tmp_path, content.replace("split", "Split", 1)))
     named = own_text(put(tmp_path, content.replace("split", "fold", 1), "fold.csv"), split_column="fold")
     corpus = datasets.load(found)
-    assert found.columns.split == "Split" and datasets.load(named).checksum == corpus.checksum
+    assert found.reading.split == "Split" and datasets.load(named).checksum == corpus.checksum
     assert [len(split) for split in corpus.splits] == [30, 10, 10]
     assert {one.text for one in corpus.test.instances} == {text for i, (text, _) in enumerate(rows(50)) if i % 10 > 7}
     assert "The splits are those of the column 'Split'." in corpus.notes
@@ -198,28 +233,39 @@ TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
     (separated(rows()).encode("utf-16")[:-1], "is not UTF-8, nor in any encoding", {}),
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
-    (json_lines(rows(), '{"text": "\\ud83d", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't", JSON),
+    (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
+    (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
+    (b"PAR1", "my.parquet is no Parquet file, or damaged (", {"name": "my.parquet"}),
     (b"", "my.csv is empty", {}),
-    (gzip.compress(bytes(2**20)) * 513, "has more than 512 MB; take a part of it", {"name": "my.csv.gz"}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
     (json_lines(rows(), '{"text": "cut'), "my.jsonl, line 61, is no JSON", JSON),
-    (json_lines(rows(), '{"text": 7, "label": "bad"}'), "row 61: 'text' is '7'; allowed: a string in every", JSON),
+    (json_lines(rows(), '{"text": 7, "label": "bad"}'), "1 of 61 records cannot be used (row 61: 7, 'bad')", JSON),
     (b"PK\x03\x04", "my.xlsx is not read; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "is the label? 0 columns look like it; ", {}),
     (separated(rows()[1:], rows()[0]), "the first row must name the columns", {}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
-    (separated(TWO, ("title", "body", "label")), "which column is the text? 2 columns look like it; ", {}),
-    (None, "text names a column, but no file is named by data", {"name": "", "text_column": "text"}),
-    (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv, row 63: 'label' is missing", {}),
-    (changed(4, ("a film", "NA")), "row 6: 'label' is 'NA'; allowed: a name or number, not what programs write", {}),
-    (json_lines(rows(), '{"text": "a film", "label": ["bad"]}'), "is \"['bad']\"; allowed: a name or number", JSON),
+    (separated(TWO, ("title", "body", "label")), "is the text? 2 columns look like it: 'title', 'body'; name it", {}),
+    (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),
+    (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv: 1 of 61 records cannot be used (row 63: 'last', '')", {}),
+    (changed(3, (" ", "bad")), "(row 5: ' ', 'bad'); each needs a text in 'text' and a name or number in 'label'", {}),
+    (separated([("", "bad")] * 9), "9 of 9 records cannot be used", {"text_column": "text", "skip_incomplete": True}),
+    (changed(4, ("a film", "NA")), "(row 6: 'a film', 'NA'); each needs", {}),
+    (json_lines(rows(), '{"text": "a film", "label": ["bad"]}'), "(row 61: 'a film', ['bad']); each", JSON),
     (separated(rows(labels=["bad"])), "all 60 records have the label 'bad'; a classifier needs at least two", {}),
-    (separated([*rows(), *rows(2, ["odd"])]), "class 'odd' has 2 texts in train; 3 are needed to learn it", {}),
+    (separated([*rows(), *rows(2, ["odd"])]), "1 of 3 classes have too few texts in train: 'odd' has 2; 3", {}),
+    (separated((t, i / 7) for i, (t, _) in enumerate(rows())), "'0.0' has 1 (are they measured numbers, and no", {}),
     (with_splits(rows(), "train", "test", "fold 3"), "row 6: 'split' is 'fold 3'; allowed: train, training", {}),
     (with_splits(rows(), "train", "dev"), "my.csv: the records are of train, dev; allowed: train and test", {}),
-    (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0 texts in train; 2 are", {}),
+    (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0; 2 are", {}),
+    (b"\n" * 5_000_001, "my.csv has more than 5,000,000 rows; take a part of it", {}),
+    (separated([], (f"c{i}" for i in range(1001))), "my.csv has more than 1,000 columns", {}),
+    (gzip.compress(bytes(2**20)) * 513, "has more than 512 MB; take a part of it", {"name": "my.csv.gz"}),
+    (None, "'~nosuchuser/my.csv' is no path here: it is too", {"name": "~nosuchuser/my.csv"}),
+    (None, "is no path here: it is too long, not UTF-8, or ~ of nobody", {"name": "x" * 5000}),
+    (None, "/proc/version is empty", {"name": "/proc/version"}),
+    (None, "/dev/zero is a folder, a pipe or a device", {"name": "/dev/zero"}),
 ]
 
 
@@ -231,7 +277,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, con
         put(tmp_path, content, name)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(DataError) as caught:
-        datasets.load(own_text(name and str(tmp_path / name), **columns), "quick")
+        datasets.load(own_text(name if content is None else str(tmp_path / name), **columns), "quick")
     message = str(caught.value)
     assert expected in message and "\n" not in message and len(message) < 600 and caught.value.__cause__ is None
     assert sorted(tmp_path.rglob("*")) == before

@@ -49,6 +49,7 @@ class Spec:
     min_df: int = 1  # words in fewer texts of the training split are unknown
     min_count: int = 1  # words that occur there less often are unknown
     sentences: bool = False  # the texts are cut into sentences
+    most_tokens: int | None = None  # longer texts are cut there; None: none is
     asks: bool = False  # each text comes with a question; the label is its answer
     page: str = ""  # where it is published
     access: str = ""  # how to get the files, where they are given only on request
@@ -60,7 +61,7 @@ class Spec:
 
     def instance(self, id: str, text: str, label: int) -> Instance:
         """A text in its tokens, and in its sentences where it has them."""
-        tokens = self.tokens(text)
+        tokens = self.tokens(text)[: self.most_tokens]
         return Instance(id, text, tokens, label, sentences=sentence_lengths(tokens) if self.sentences else None)
 
 

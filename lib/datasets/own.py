@@ -1,126 +1,145 @@
 """One's own text as a dataset: a file (CSV, TSV, JSON lines, Parquet), its columns of texts and labels, its splits."""
 
-import codecs
 import csv
 import hashlib
 import io
 import re
-from collections.abc import Callable, Sequence
+import reprlib
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from pyarrow import ArrowException, parquet
 
 from lib.datasets import files, text
 from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
+from lib.datasets.corpus import Instance
+from lib.datasets.encoding import decoded
 from lib.datasets.files import DataError
 
 ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
 SPLITS |= dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev")
-# What spreadsheet programs write where it is not UTF-8; a short text fits many of Python's encodings.
-CODE_PAGES = [f"cp{number}" for number in (*range(1250, 1258), 932, 949)] + ["gb18030", "big5"]
+JOINERS = "\u200c\u200d"  # cannot be seen, but letters and emojis beside them can look otherwise
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
+WHOLE = r"(?:0|-?[1-9]\d*)(?:\.0)?"  # a number as spreadsheets write it, where 1 and 1.0 are the same
+NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d{1,2})?")
+SEPARATORS = re.compile(r"[\s|;,/&_]+")  # between the names of a class with several
+ROWS, COLUMNS = (5_000_000, "rows"), (1_000, "columns")  # at most
 SHARE = 0.15  # of dev, and of test
+LONG = 10  # times the median length
 PREPARED = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
 
 
-class Columns(NamedTuple):
-    """The names of the columns of texts, of labels, and of splits ("": there is none)."""
+class Reading(NamedTuple):
+    """How a file is read."""
 
-    text: str
-    label: str
+    text: str = ""  # the names of its columns; "": none
+    label: str = ""
     split: str = ""
+    skip_incomplete: bool = False  # records without a text or a label are left out
+    most_tokens: int | None = None  # longer texts are cut there
 
 
 class Own(str):
-    """The name of your own text as a dataset, such as "own:reviews-1f3c9a2b", with its file and columns.
-
-    The string has no folder in it and depends on the content alone; file and columns go along to other processes.
-    """
+    """Your own text's name, such as "own:reviews-1f3c9a2b": no folder, by content and reading; with its file."""
 
     path: Path
-    columns: Columns
+    reading: Reading
 
-    def __new__(cls, name: str, path: Path, columns: Columns) -> "Own":
+    def __new__(cls, name: str, path: Path, reading: Reading) -> "Own":
         made = super().__new__(cls, name)
-        made.path, made.columns = path, columns
+        made.path, made.reading = path, reading
         return made
 
     def __getnewargs__(self) -> tuple:
-        return str(self), self.path, self.columns
+        return str(self), self.path, self.reading
 
 
 def own_text(
-    data: str = "", text_column: str = "", label_column: str = "", split_column: str = "", data_home: Path | str = ""
+    data: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    split_column: str | None = None,
+    data_home: Path | str | None = None,
+    skip_incomplete: bool = False,
+    most_tokens: int | None = None,
 ) -> Own | str:
     """Your own file as a dataset; "" where `data` names no file.
 
-    >>> dataset = own_text(data, text_column, label_column) or dataset
-
     Args:
         data: a file, by its path or its path in a home of data.
-        text_column, label_column, split_column: names of columns; "": the ones called text, label and split, else the
+        text_column, label_column, split_column: names of columns; None: the ones called text, label and split, else the
             only one that looks like texts and the only one that looks like labels.
+        skip_incomplete: leaves out the records without a text or a label. most_tokens: longer texts are cut there.
     Raises:
         DataError: whatever is wrong with the file, in one sentence.
     """
-    given = Columns(text_column, label_column, split_column)
+    given = Reading(text_column or "", label_column or "", split_column or "", skip_incomplete, most_tokens)
     if not data:
-        if any(given):
-            raise DataError(f"{' and '.join(filter(None, given))} names a column, but no file is named by data")
+        if alone := [f"{name} {value!r}" for name, value in given._asdict().items() if value]:
+            raise DataError(f"no file is named by data, but how to read one is given: {', '.join(alone)}")
         return ""
     path = files.find_file(data, data_home)
     content = files.read_bytes(path)
-    columns = _columns(table := _table(path, content), given)
-    _records(table, columns)
-    return Own(_name(path, content, columns), path, columns)
+    reading = _columns(table := _table(path, content), given)
+    _records(table, reading)
+    return Own(_name(path, content, reading), path, reading)
 
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    return Spec(name, read, PREPARED, tokens=text.spacy_words, options=SIZES, min_df=2, sentences=True)
+    most = name.reading.most_tokens
+    return Spec(name, read, PREPARED, None, text.spacy_words, options=SIZES, min_df=2, sentences=True, most_tokens=most)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:
     """The draft of your own text; DataError where the file has changed."""
-    path, columns = spec.name.path, spec.name.columns
+    path, reading = spec.name.path, spec.name.reading
     content = files.read_bytes(path)
-    if _name(path, content, columns) != spec.name:
+    if _name(path, content, reading) != spec.name:
         raise DataError(f"{path} has changed since it was first read; start again")
-    classes, records, notes = _records(_table(path, content), columns)
+    classes, records, notes = _records(_table(path, content), reading)
     splits = {}
     for split in ("train", "dev", "test"):
         of_split = records.loc[records["split"] == split, ["id", "text", "label"]].values.tolist()
         splits[split] = [spec.instance(*record) for record in drawn(of_split, split, options, notes)]
+    notes += _on_lengths(spec, list(chain(*splits.values())))
     return draft_of(spec, path, {"title": f"One's own text, {path.name}"}, classes, splits, notes)
 
 
-def _name(path: Path, content: bytes, columns: Columns) -> str:
-    """ "own:", the name of the file without its ending, and a digest of content and columns."""
+def _on_lengths(spec: Spec, instances: list[Instance]) -> list[str]:
+    """How many texts were cut; where none is, whether a few long ones hold a third of all tokens."""
+    if most := spec.most_tokens:
+        cut = sum(len(spec.tokens(one.text)) > most for one in instances if len(one.tokens) == most)
+        return [f"{cut:,} of {len(instances):,} texts were cut to their first {most:,} tokens (most_tokens)."]
+    lengths = np.array([len(one.tokens) for one in instances])
+    bound = LONG * max(1, int(np.median(lengths)))
+    long = lengths[lengths > bound]
+    if 3 * long.sum() <= lengths.sum():
+        return []
+    hold = f"hold {long.sum() / lengths.sum():.0%} of all tokens and take most of the time"
+    return [f"{len(long):,} texts of more than {bound:,} tokens {hold}: most_tokens {bound} cuts them there."]
+
+
+def _name(path: Path, content: bytes, reading: Reading) -> str:
+    """ "own:", the name of the file without its ending, and a digest of content and reading."""
     inside = hashlib.sha256(f"\0{len(content)}\0".encode() + content).hexdigest()
-    digest = hashlib.sha256(repr((inside, columns)).encode("utf-8", "backslashreplace")).hexdigest()
+    digest = hashlib.sha256(repr((inside, reading)).encode("utf-8", "backslashreplace")).hexdigest()
     return f"own:{re.sub(r'[^A-Za-z0-9]+', '_', path.name.split('.')[0])[:24].strip('_') or 'text'}-{digest[:8]}"
 
 
 class Table(NamedTuple):
-    """The records of a file: named columns of Python objects, None where a value is missing.
-
-    The index is the record's row as a spreadsheet counts it, names being row 1; of JSON lines its line.
-    """
+    """The records of a file, None where a value is missing; by row, names being row 1, of JSON lines by line."""
 
     file: str
     frame: pd.DataFrame
     notes: tuple[str, ...]
-
-    def refuse(self, column: str, wrong: pd.Series, allowed: str) -> None:
-        """Raises DataError with the first record whose value in a column is wrong, if any is."""
-        if wrong.any():
-            value = self.frame.at[wrong.idxmax(), column]
-            seen = "missing" if value is None or not str(value).strip() else repr(str(value)[:40])
-            raise DataError(f"{self.file}, row {wrong.idxmax()}: {column!r} is {seen}; allowed: {allowed}")
 
 
 def _table(path: Path, content: bytes) -> Table:
@@ -128,15 +147,16 @@ def _table(path: Path, content: bytes) -> Table:
     form = Path(path.name.removesuffix(".gz")).suffix.lower()
     if form not in ALLOWED:
         raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
-    text, notes = ("", ()) if form == ".parquet" else _decoded(path, content)
+    text, notes = ("", ()) if form == ".parquet" else decoded(path, content)
+    files.refuse_more(path, max(map(text.count, "\n\r")), *ROWS)
     if form == ".parquet":
-        frame = pd.read_parquet(io.BytesIO(content)).rename(columns=str)
-        frame.index = range(1, len(frame) + 1)
+        frame = _parquet(path, content)
     elif form in (".csv", ".tsv", ".txt"):
         frame = _csv(path, text)
     else:
         lines = {number: line for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
         records = [files.record_of(line, f"{path}, line {number},") for number, line in lines.items()]
+        files.refuse_more(path, len({name for record in records for name in record}), *COLUMNS)
         frame = pd.DataFrame(records, index=list(lines), dtype=object)
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
@@ -145,33 +165,27 @@ def _table(path: Path, content: bytes) -> Table:
     return Table(path.name, frame.astype(object).where(frame.notna(), None), notes)
 
 
-def _decoded(path: Path, content: bytes) -> tuple[str, tuple[str, ...]]:
-    """The text of a file: UTF-8, UTF-16 by its mark, else a guess, with a note of words by which to check it."""
-    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+def _parquet(path: Path, content: bytes) -> pd.DataFrame:
     try:
-        return files.sound(content.decode(encoding), str(path)), ()
-    except UnicodeDecodeError:
-        foreign = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
-    from charset_normalizer import from_bytes  # takes a moment, and few files need it
-
-    best = from_bytes(foreign[:1_000_000], cp_isolation=CODE_PAGES).best()
-    try:
-        text = files.sound(content.decode(best.encoding if best else "ascii"), str(path))
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8, nor in any encoding that is known here; save it as UTF-8") from None
-    words = [word.strip('",;|.')[:30] for word in text[:1_000_000].split() if not word.isascii()]
-    return text, (
-        f"{path.name} is not UTF-8. It was read as {best.encoding}, a guess from its bytes, with words such as "
-        f"{', '.join(map(repr, words[:3]))}: if that is wrong, save the file as UTF-8.",
-    )
+        about = parquet.read_metadata(io.BytesIO(content))
+        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) / 2**20
+        for number, most in ((size, (files.MOST, "MB")), (about.num_rows, ROWS), (about.num_columns, COLUMNS)):
+            files.refuse_more(path, number, *most)
+        frame = pd.read_parquet(io.BytesIO(content)).rename(columns=str)
+    except (ArrowException, OSError) as error:
+        raise DataError(f"{path} is no Parquet file, or damaged ({str(error)[:80]})") from None
+    frame.index = range(1, len(frame) + 1)
+    return frame
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:
     body = io.StringIO(text.lstrip(" \r\n"))
+    first = re.match(r"[^\r\n]*", body.getvalue())[0]
     try:
-        delimiter = csv.Sniffer().sniff(re.match(r"[^\r\n]*", body.getvalue())[0][:10_000], ",;\t|").delimiter
+        delimiter = csv.Sniffer().sniff(first[:10_000], ",;\t|").delimiter
     except csv.Error:
         delimiter = ","  # one column alone
+    files.refuse_more(path, first.count(delimiter) + 1, *COLUMNS)
     options = {"dtype": object, "keep_default_na": False, "skip_blank_lines": False}
     try:
         frame = pd.read_csv(body, sep=delimiter, header=None, **options)
@@ -179,22 +193,22 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
         advice = "a delimiter in a field needs quotation marks, and each quotation mark its second"
         raise DataError(f"{path} is no CSV ({str(error).strip()}); {advice}") from None
     frame.index += 1
-    names, records = frame.iloc[0].str.strip(), frame.iloc[1:]
+    names, records = frame.iloc[0].map(_visible), frame.iloc[1:]
     filled = records.apply(lambda column: column.str.strip() != "").any(axis=1)
     return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
 
 
-def _columns(table: Table, given: Columns) -> Columns:
-    """The columns as given, else as they look."""
-    (text, label, split), frame = given, table.frame
-    if unknown := [name for name in given if name and name not in frame]:
+def _columns(table: Table, given: Reading) -> Reading:
+    """The reading with its columns as given, else as they look."""
+    (text, label, split, *_), frame = given, table.frame
+    if unknown := [name for name in (text, label, split) if name and name not in frame]:
         raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
-        free = [name for name in frame if name not in given and name.lower() == "split"]
+        free = [name for name in frame if name not in (text, label) and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _only(table, "text", looks_like_texts, {label, split})
     label = label or _only(table, "label", looks_like_labels, {text, split})
-    return Columns(text, label, split)
+    return given._replace(text=text, label=label, split=split)
 
 
 def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
@@ -203,10 +217,10 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
     called = [name for name in frame if name.lower() == role]
     fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
     if len(fitting) != 1:
-        seen = f"{len(fitting)} columns look like it; name it by {role}_column"
-        raise DataError(
-            f"{table.file}: which column is the {role}? {seen}; its columns: {str([*table.frame])[1:-1][:300]}"
-        )
+        named = f": {str(fitting)[1:-1][:300]}" if fitting else ""
+        seen = f"{len(fitting)} columns look like it{named}; name it by {role}_column"
+        columns = str([*table.frame])[1:-1][:300]
+        raise DataError(f"{table.file}: which column is the {role}? {seen}; its columns: {columns}")
     if not called and fitting[0] in set(frame[fitting[0]]):
         header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
         raise DataError(f"{table.file}: {header}; add a first row such as text,label")
@@ -226,41 +240,82 @@ def looks_like_labels(values: Sequence) -> bool:
     return len(names) == len(values) and 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= 200
 
 
-def _records(table: Table, columns: Columns) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
-    """(classes; id, text, label and split of each record; notes).
-
-    Classes are in their order if all are numbers, else by the alphabet; 1 and 1.0 are one class, as first written.
-    """
-    texts, names = table.frame[columns.text], table.frame[columns.label].map(_class_name)
-    table.refuse(columns.text, ~texts.map(lambda value: isinstance(value, str)), "a string in every record")
-    table.refuse(columns.label, names == "", "a name or number, not what programs write where one is missing")
-    for row, value in texts.items():
-        files.sound(value, f"{table.file}, row {row}: {columns.text!r}")
-    numbers = pd.to_numeric(names, errors="coerce")
-    labels, order = pd.factorize(numbers if np.isfinite(numbers).all() else names, sort=True)
-    if len(order) < 2:
-        all_same = f"all {len(names):,} records have the label {names.iloc[0]!r}"
+def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
+    """(classes, in the order of numbers or the alphabet; id, text, label and split of each record; notes)."""
+    records, left_out = _usable(table, reading)
+    names = records["label"]
+    if names.str.fullmatch(WHOLE).all():
+        names = names.groupby(names.str.removesuffix(".0")).transform("first")
+    known = sorted(set(names))
+    if len(known) < 2:
+        all_same = f"all {len(names):,} records have the label {known[0]!r}"
         raise DataError(f"{table.file}: {all_same}; a classifier needs at least two classes")
-    classes, split = tuple(names.groupby(labels).first()), "train"
-    notes = [f"In {table.file} {columns.text!r} is the text, {columns.label!r} is the label."]
-    if columns.split:
-        split = _splits(table.frame[columns.split])
-        table.refuse(columns.split, split.isna(), ", ".join(SPLITS))
-        notes.append(f"The splits are those of the column {columns.split!r}.")
-    ids = "text-" + texts.index.astype(str)
-    records = pd.DataFrame({"id": ids, "text": texts, "label": labels, "split": split})
-    return classes, records, [*notes, *_draw_splits(records, classes, table.file, bool(columns.split)), *table.notes]
+    classes = tuple(sorted(known, key=float) if all(map(NUMBER.fullmatch, known)) else known)
+    notes = [f"In {table.file} {reading.text!r} is the text, {reading.label!r} is the label.", *_others(table, reading)]
+    notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
+    records["label"] = names.map({name: label for label, name in enumerate(classes)})
+    drawn = _draw_splits(records, classes, table.file, bool(reading.split))
+    return classes, records, [*notes, *left_out, *_alike(classes), *drawn, *table.notes]
+
+
+def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
+    """(id, text, label by name and split of the records with a text and a label; a note on those that are left out)."""
+    frame, split = table.frame, "train"
+    if reading.split:
+        split = _splits(frame[reading.split])
+        if (unknown := split.isna()).any():
+            seen = f"row {unknown.idxmax()}: {reading.split!r} is {frame.at[unknown.idxmax(), reading.split]!r}"
+            raise DataError(f"{table.file}, {seen[:200]}; allowed: {', '.join(SPLITS)}")
+    texts, names = frame[reading.text], frame[reading.label].map(_class_name)
+    lacking = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())) | (names == "")
+    number = f"{lacking.sum():,} of {len(lacking):,} records"
+    if lacking.all() or (lacking.any() and not reading.skip_incomplete):
+        cells = frame.loc[lacking, [reading.text, reading.label]].map(reprlib.repr)
+        seen = "; ".join(f"row {row}: {text}, {label}" for row, text, label in cells[:3].itertuples())
+        needed = f"each needs a text in {reading.text!r} and a name or number in {reading.label!r}"
+        raise DataError(f"{table.file}: {number} cannot be used ({seen}); {needed}; skip_incomplete leaves such out")
+    records = pd.DataFrame({"id": "text-" + frame.index.astype(str), "text": texts, "label": names, "split": split})
+    records = records[~lacking].copy()
+    for row, *values in records[["text", "label"]].itertuples():
+        files.sound(" ".join(values), f"{table.file}, row {row}: {reading.text!r} or {reading.label!r}")
+    left_out = f"{number} were left out, since they have no text or no label (skip_incomplete)."
+    return records, [left_out] * bool(lacking.any())
 
 
 def _class_name(label: object) -> str:
-    """The name of a record's class: 2.0 is "2"; "" where it is missing or cannot be one."""
-    name = str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
+    """The name of a record's class: 2.0 is "2"; "" where it is missing or can be none."""
+    name = _visible(str(int(label) if isinstance(label, float) and label.is_integer() else label))
     return name if isinstance(label, str | int | float) and name not in MISSING else ""
+
+
+def _visible(name: str) -> str:
+    """A name without what cannot be seen: Unicode's composed form, plain single spaces, no marks of no width."""
+    signs = unicodedata.normalize("NFC", name)
+    return " ".join("".join(one for one in signs if unicodedata.category(one) != "Cf" or one in JOINERS).split())
+
+
+def _others(table: Table, reading: Reading) -> Iterator[str]:
+    """Notes on the columns that could have been the text, the label or the split too."""
+    rest = table.frame.drop(columns=[name for name in reading[:3] if name])
+    for role, looks_like in (("text", looks_like_texts), ("label", looks_like_labels)):
+        if others := [name for name in rest if looks_like(rest[name].tolist())]:
+            yield f"By its looks the {role} could be {' or '.join(map(repr, others[:5]))} too ({role}_column)."
+    if not reading.split and "split" in rest.columns.str.lower():
+        yield "The column 'split' was not used: it names no split such as train."
+
+
+def _alike(classes: tuple[str, ...]) -> list[str]:
+    """A note on classes that differ by case or by the order of their parts alone, if there are any."""
+    same = {}
+    for name in classes:
+        same.setdefault(tuple(sorted(SEPARATORS.split(name.casefold()))), []).append(name[:40])
+    groups = [", ".join(map(repr, names)) for names in same.values() if len(names) > 1]
+    return [f"Classes of the same words, which stay apart: {'; '.join(groups[:3])}."] if groups else []
 
 
 def _splits(values: pd.Series) -> pd.Series:
     """The split that each value names; NaN where it names none."""
-    return values.astype(str).str.strip().str.lower().map(SPLITS)
+    return values.astype(str).map(_visible).str.lower().map(SPLITS)
 
 
 def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, given: bool) -> list[str]:
@@ -270,10 +325,13 @@ def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, giv
         raise DataError(f"{file}: the records are of {', '.join(names)}; allowed: train and test, and dev")
     missing = [("dev", SHARE)] * ("dev" not in names) if given else [("test", SHARE), ("dev", SHARE / (1 - SHARE))]
     counts = np.bincount(records.loc[records["split"] == "train", "label"], minlength=len(classes))
-    if (counts <= len(missing)).any():
-        few = f"class {classes[counts.argmin()][:40]!r} has {counts.min()} texts in train"
-        needed = f"{1 + len(missing)} are needed to learn it and to draw splits"
-        raise DataError(f"{file}: {few}; {needed}: leave such records out, or name another label_column")
+    if (few := (counts <= len(missing)).sum()) > 0:
+        seen = f"{few:,} of {len(classes):,} classes have too few texts in train: {classes[counts.argmin()][:40]!r} has"
+        numbers = " (are they measured numbers, and no classes?)" if all(map(NUMBER.fullmatch, classes)) else ""
+        needed = f"{1 + len(missing)} are needed to learn one and to draw splits"
+        raise DataError(
+            f"{file}: {seen} {counts.min()}{numbers}; {needed}: leave such records out, or name another label_column"
+        )
     for seed, (split, share) in enumerate(missing, start=2019):  # not the seed of a run
         train, random = records[records["split"] == "train"], np.random.default_rng(seed)
         for label in range(len(classes)):

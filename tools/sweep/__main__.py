@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lib.atomic_write import alone
 from lib.console import start_command
+from lib.datasets import Own
 from lib.processes import cores, gpu_runs, whole
 from lib.progress import counted
 from lib.training import cache
@@ -89,6 +90,8 @@ def sweep(options: argparse.Namespace, reports: list[Report], folder: Path) -> i
             lacking.append((report, missing))
         except Refused as error:
             problems.append(f"{report.name}: {error}")
+    for corpus in corpora.values() if options.plan else ():  # of your own text what was guessed, left out or cut
+        print(*(f"note: {note}\n" for note in corpus.notes if isinstance(corpus.name, Own)), sep="", end="")
     if lacking:
         planned = plan(lacking, options.output, options.jobs, options.trainings)
         training = [job for job in planned["jobs"].values() if "runs" in job]
