@@ -168,7 +168,7 @@ def read(path: Path) -> str:
         for row in map(tuple, lines):
             if len(row) != len(head) or row in seen or re.search("[\0\ufffd]", "".join(row)):
                 raise ValueError
-            _ = [float(row[place] or 0) for place in places]
+            _ = [float(row[place].replace("_", "?").encode("ascii") or 0) for place in places]
             seen.add(row)
         if text[-1] != "\n":
             raise ValueError

@@ -87,7 +87,7 @@ class Settings:
     skip_incomplete: bool = setting(False, "leaves out the records of data without a text or a label")
     most_tokens: PositiveInt | None = setting(None, "longer texts of data are cut there; None: none is")
     profile: one_of(PROFILES) = setting("quick", "quick: minutes on two cores; paper: the paper's sizes")
-    seeds: Annotated[Distinct[Annotated[int, Field(ge=0)]], BeforeValidator(count_to_seeds)] | None = setting(
+    seeds: Annotated[Distinct[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(count_to_seeds)] | None = setting(
         None, "how many, or a list of them; None: as many as the profile has"
     )
     projection: Projection = setting(
@@ -95,7 +95,7 @@ class Settings:
     )
     vectors: str = setting("auto", "auto, random, or a file of word vectors")
     show_text: one_of(SHOW_TEXT) = setting(
-        "auto", "auto: words are shown, but not of confidential texts, such as MIMIC's; yes: always"
+        "auto", "auto: words are shown, but not of confidential texts, such as MIMIC's; yes: always; no: never"
     )
     device: one_of(("auto", "cpu", "cuda")) = setting("auto", "auto: a GPU where there is one")
     data_home: str | None = setting(None, "folder of the datasets; None: $DATA_HOME")

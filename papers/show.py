@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from html import escape
+from html import escape, unescape
 from math import nan
 from textwrap import wrap
 
@@ -14,6 +14,7 @@ from IPython.display import HTML, display
 from lib import tables
 from lib.analysis.summaries import rows_where
 from lib.charts.theme import COLORS, INK, Empty, caption_of_rows, or_a_sentence, titled
+from lib.models import ENCODERS
 from lib.notebook import HEADLINE
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS, title_of
@@ -52,16 +53,19 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
         own = len(box) > 0
         rows = box[box["model"].eq(box["model"].iloc[0])] if own else rows
         above = may_be_shown(rows) if own else "<p>May this attention be shown? A report of correlation answers.</p>"
+    answers = map(unescape, re.findall("<b>(.+?)</b>", above))
     shown, drawing = above + findings(rows, not own).data, forest(rows)
     chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
-    lines = [*map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
+    lines = [*answers, *map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
     top = {"lines": lines, "table": shown, "chart": chart, "own": own}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
 def may_be_shown(found: pd.DataFrame) -> str:
     """*May its attention be shown?* of one model, as HTML: two lines with their numbers, or why not; then the rule."""
-    rows, lines = {row["finding"]: row for row in found.to_dict("records")}, ""
+    rows = {row["finding"]: row for row in found.to_dict("records")}
+    trained = ", trained here on these texts" if found["encoder"].iloc[0] in ENCODERS else ""
+    lines = f"<p>Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}.</p>"
     for question, (names, otherwise) in QUESTIONS.items():
         of = [rows.get(name, {"left_out": f"{name} is not defined"}) for name in names]
         words, reasons = {row.get("word") for row in of}, [f"– {row['left_out']}" for row in of if row["left_out"]]
@@ -84,7 +88,7 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
         cells |= {"model": row["model"], "dataset": re.sub("([:,])", r"\1 ", row["dataset"])}  # a long one breaks
         cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
         cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
-        rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"] or "–"})
+        rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"]})
     texts = pd.DataFrame(rows)
     empty = [name for name in ("chance", "paper") if texts[name].eq("").all()]
     known = ["dataset"] * (found["dataset"].nunique() == 1) + ["model", "runs"] * (not sources)
@@ -152,7 +156,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
-    see = "Point: ours, with its 95% interval; hollow: fewer than three runs. Diamond: printed. Grey tick: chance."
+    see = "Point: ours, with its 95% interval; hollow: too few runs for one. Diamond: printed. Grey tick: chance."
     return titled(drawn, "What was found", [see])
 
 

@@ -220,6 +220,8 @@ def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokeniz
     assert order_of(config, ("no", "yes")) == ([0, 1], [taken])
     with pytest.raises(ValueError, match="the model has 2 classes, Better, WORSE; the corpus 3"):
         order_of(config, ("a", "b", "c"))
+    with pytest.raises(ValueError, match="of the model's classes Better, WORSE only some are the corpus' 'worse', bad"):
+        order_of(config, ("'worse'", "bad"))
     bert = tiny(transformers)
     plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))
     assert torch.equal(turned(given).logits, plain(given).logits[:, [2, 0, 1]])

@@ -178,8 +178,10 @@ def test_words_are_shown_only_when_that_is_asked_for(tmp_path):
     one = corpus.test.instances[0]
     assert datasets.tokens_shown(corpus, one) == tuple(f"[{place + 1}]" for place in range(len(one.tokens)))
     assert datasets.tokens_shown(corpus, one, "yes") == one.tokens
-    assert datasets.tokens_shown(replace(corpus, name="planted"), one) == one.tokens
-    assert "allowed: auto, yes" in error_of(lambda: datasets.tokens_shown(corpus, one, "no"))
+    open_to_all = replace(corpus, name="planted")
+    assert datasets.tokens_shown(open_to_all, one) == one.tokens
+    assert datasets.tokens_shown(open_to_all, one, "no") == datasets.tokens_shown(corpus, one)
+    assert "allowed: auto, yes, no" in error_of(lambda: datasets.tokens_shown(corpus, one, "never"))
     assert SECRET not in " ".join(datasets.about(corpus)) + datasets.card(corpus).to_csv() + repr(corpus)
     assert {name for name, spec in datasets.DATASETS.items() if spec.confidential} == set(TASKS)
 

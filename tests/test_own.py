@@ -132,6 +132,8 @@ def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
     cut = datasets.load(own_text(path := str(tmp_path / "my.csv"), most_tokens=50))
     assert max(split.lengths.max() for split in cut.splits) == 50 and cut.name != own_text(path)
     assert sum(cut.train.instances[0].sentences) == len(cut.train.instances[0].tokens)
+    swallowed = [*ROWS, ("one\nfine plot,good\nno plot,bad", "good")]
+    assert "The text of row 62 has 2 lines that look like records" in notes_of(tmp_path, swallowed)
     alike = [(text, ("Good", "good", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
     assert "Classes of the same words, which stay apart: 'Good', 'good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
     more = [(text, text[::-1], label, i % 3, "one") for i, (text, label) in enumerate(rows())]
@@ -235,7 +237,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
     (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
     (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
-    (b"PAR1", "my.parquet is no Parquet file, or damaged (", {"name": "my.parquet"}),
+    (b"PAR1", "my.parquet cannot be read (Parquet", {"name": "my.parquet"}),
     (b"", "my.csv is empty", {}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
@@ -244,7 +246,10 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (b"PK\x03\x04", "my.xlsx is not read; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "is the label? 0 columns look like it; ", {}),
-    (separated(rows()[1:], rows()[0]), "the first row must name the columns", {}),
+    (separated(rows()[1:], rows()[0]), "the first row alone must name the columns, but", {}),
+    (separated([*rows(), ("text", "label")]), "must name the columns, but 'text' there is a text below too", {}),
+    (separated(rows()), "the column 'label' can be one of", {"text_column": "label", "label_column": "label"}),
+    (b'{"text": "a b c", "text": "d", "label": 1}', "'text' is there twice", {"name": "my.jsonl"}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
     (separated(TWO, ("title", "body", "label")), "is the text? 2 columns look like it: 'title', 'body'; name it", {}),
     (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),
@@ -255,7 +260,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (json_lines(rows(), '{"text": "a film", "label": ["bad"]}'), "(row 61: 'a film', ['bad']); each", JSON),
     (separated(rows(labels=["bad"])), "all 60 records have the label 'bad'; a classifier needs at least two", {}),
     (separated([*rows(), *rows(2, ["odd"])]), "1 of 3 classes have too few texts in train: 'odd' has 2; 3", {}),
-    (separated((t, i / 7) for i, (t, _) in enumerate(rows())), "'0.0' has 1 (are they measured numbers, and no", {}),
+    (separated((t, i / 7) for i, (t, _) in enumerate(rows())), "(are they measured numbers, and no classes?)", {}),
     (with_splits(rows(), "train", "test", "fold 3"), "row 6: 'split' is 'fold 3'; allowed: train, training", {}),
     (with_splits(rows(), "train", "dev"), "my.csv: the records are of train, dev; allowed: train and test", {}),
     (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0; 2 are", {}),

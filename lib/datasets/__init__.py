@@ -19,7 +19,7 @@ from lib.datasets.questions import question_and_answer
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 DATASETS = {spec.name: spec for module in _modules for spec in getattr(module, "SPECS", ())}
-SHOW_TEXT = ("auto", "yes")
+SHOW_TEXT = ("auto", "yes", "no")
 
 
 def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:
@@ -79,9 +79,9 @@ def _settled(chosen: Spec, given: dict) -> dict:
 
 
 def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:
-    """A text's tokens as a reader may see them: of confidential texts "[1]", "[2]", ... unless `show_text` is "yes"."""
+    """A text's tokens as a reader may see them: "[1]", "[2]", ... by `show_text` "no", or "auto" if confidential."""
     if show_text not in SHOW_TEXT:
         raise DataError(f"show_text is {show_text!r}; allowed: {', '.join(SHOW_TEXT)}")
-    if show_text == "yes" or not spec(corpus.name).confidential:
+    if show_text == "yes" or (show_text == "auto" and not spec(corpus.name).confidential):
         return instance.tokens
     return tuple(f"[{place}]" for place in range(1, len(instance.tokens) + 1))

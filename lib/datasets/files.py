@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -154,10 +155,17 @@ def rows(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
     return records
 
 
+def _each_once(pairs: list[tuple[str, object]]) -> dict:
+    """A JSON object; ValueError where a name is there twice."""
+    if twice := [name for name, number in Counter(name for name, _ in pairs).items() if number > 1]:
+        raise ValueError(f"{twice[0][:40]!r} is there twice")
+    return dict(pairs)
+
+
 def record_of(line: str, where: str, advice: str = "each line must be one object") -> dict:
     """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_each_once)
         if "\\u" in line:  # an escape may be half a surrogate pair, which is no text
             json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:

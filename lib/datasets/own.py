@@ -171,15 +171,18 @@ def _parquet(path: Path, content: bytes) -> pd.DataFrame:
         size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) / 2**20
         for number, most in ((size, (files.MOST, "MB")), (about.num_rows, ROWS), (about.num_columns, COLUMNS)):
             files.refuse_more(path, number, *most)
-        frame = pd.read_parquet(io.BytesIO(content)).rename(columns=str)
-    except (ArrowException, OSError) as error:
-        raise DataError(f"{path} is no Parquet file, or damaged ({str(error)[:80]})") from None
-    frame.index = range(1, len(frame) + 1)
+        frame = pd.read_parquet(io.BytesIO(content))
+    except (ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({' '.join(str(error).split())[:120]})") from None
+    frame = frame.reset_index(level=[name for name in frame.index.names if name is not None])
+    frame.columns, frame.index = map(str, frame.columns), range(1, len(frame) + 1)
+    letters = sum(frame[name].map(lambda cell: len(cell) if isinstance(cell, str) else 0).sum() for name in frame)
+    files.refuse_more(path, letters / 2**20, files.MOST, "MB of text")
     return frame
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:
-    body = io.StringIO(text.lstrip(" \r\n"))
+    body = io.StringIO(re.sub(r"^\s*sep=[^\r\n]\s*", "", text).lstrip(" \r\n"))  # Excel's first line
     first = re.match(r"[^\r\n]*", body.getvalue())[0]
     try:
         delimiter = csv.Sniffer().sniff(first[:10_000], ",;\t|").delimiter
@@ -208,6 +211,8 @@ def _columns(table: Table, given: Reading) -> Reading:
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _only(table, "text", looks_like_texts, {label, split})
     label = label or _only(table, "label", looks_like_labels, {text, split})
+    if twice := {text, label} & {split} or {text} & {label}:
+        raise DataError(f"{table.file}: the column {twice.pop()!r} can be one of text, label and split alone")
     return given._replace(text=text, label=label, split=split)
 
 
@@ -221,9 +226,9 @@ def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken
         seen = f"{len(fitting)} columns look like it{named}; name it by {role}_column"
         columns = str([*table.frame])[1:-1][:300]
         raise DataError(f"{table.file}: which column is the {role}? {seen}; its columns: {columns}")
-    if not called and fitting[0] in set(frame[fitting[0]]):
-        header = f"the first row must name the columns, but {fitting[0][:40]!r}, which is there, is a {role} below too"
-        raise DataError(f"{table.file}: {header}; add a first row such as text,label")
+    if fitting[0] in frame[fitting[0]].tolist():
+        header = f"the first row alone must name the columns, but {fitting[0][:40]!r} there is a {role} below too"
+        raise DataError(f"{table.file}: {header}; add a first row such as text,label, or leave such records out")
     return fitting[0]
 
 
@@ -255,7 +260,7 @@ def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFr
     notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
     records["label"] = names.map({name: label for label, name in enumerate(classes)})
     drawn = _draw_splits(records, classes, table.file, bool(reading.split))
-    return classes, records, [*notes, *left_out, *_alike(classes), *drawn, *table.notes]
+    return classes, records, [*notes, *left_out, *_alike(classes), *_swallowed(records, known), *drawn, *table.notes]
 
 
 def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
@@ -284,6 +289,8 @@ def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
 
 def _class_name(label: object) -> str:
     """The name of a record's class: 2.0 is "2"; "" where it is missing or can be none."""
+    if isinstance(label, float) and not np.isfinite(label):
+        return ""
     name = _visible(str(int(label) if isinstance(label, float) and label.is_integer() else label))
     return name if isinstance(label, str | int | float) and name not in MISSING else ""
 
@@ -313,6 +320,17 @@ def _alike(classes: tuple[str, ...]) -> list[str]:
     return [f"Classes of the same words, which stay apart: {'; '.join(groups[:3])}."] if groups else []
 
 
+def _swallowed(records: pd.DataFrame, classes: list[str]) -> list[str]:
+    """A note on a text with lines that have a field with a class, as records have after a quotation mark too many."""
+    names = "|".join(map(re.escape, classes))
+    field = rf"\"?(?:{names})\"?\s*"
+    like = re.compile(rf"^(?:{field}[,;\t|]|.*[,;\t|]\s*{field}(?:[,;\t|]|$))", re.MULTILINE)
+    lines = records["text"].map(lambda text: len(like.findall(text)) if "\n" in text else 0)
+    place, most = lines.argmax(), lines.max()
+    seen = f"The text of row {lines.index[place]} has {most:,} lines that look like records"
+    return [f"{seen}: is a quotation mark in it without its second?"] if most > 1 else []
+
+
 def _splits(values: pd.Series) -> pd.Series:
     """The split that each value names; NaN where it names none."""
     return values.astype(str).map(_visible).str.lower().map(SPLITS)
@@ -326,12 +344,12 @@ def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, giv
     missing = [("dev", SHARE)] * ("dev" not in names) if given else [("test", SHARE), ("dev", SHARE / (1 - SHARE))]
     counts = np.bincount(records.loc[records["split"] == "train", "label"], minlength=len(classes))
     if (few := (counts <= len(missing)).sum()) > 0:
-        seen = f"{few:,} of {len(classes):,} classes have too few texts in train: {classes[counts.argmin()][:40]!r} has"
+        least = ", ".join(f"{classes[k][:40]!r} has {counts[k]}" for k in counts.argsort()[: min(few, 3)])
+        seen = f"{few:,} of {len(classes):,} classes have too few texts in train: {least}"
         numbers = " (are they measured numbers, and no classes?)" if all(map(NUMBER.fullmatch, classes)) else ""
         needed = f"{1 + len(missing)} are needed to learn one and to draw splits"
-        raise DataError(
-            f"{file}: {seen} {counts.min()}{numbers}; {needed}: leave such records out, or name another label_column"
-        )
+        advice = " ".join(["leave such records out, or name another label_column.", *_alike(classes)])
+        raise DataError(f"{file}: {seen}{numbers}; {needed}: {advice}")
     for seed, (split, share) in enumerate(missing, start=2019):  # not the seed of a run
         train, random = records[records["split"] == "train"], np.random.default_rng(seed)
         for label in range(len(classes)):

@@ -36,9 +36,15 @@ def english() -> Callable:
     return spacy.blank("en").tokenizer
 
 
+LONGEST = 1_000  # signs of a chunk that spaCy reads at once: its time grows with their square
+
+
 @lru_cache(maxsize=2**18)
 def _lowered(chunk: str) -> tuple[str, ...]:
     """Tokens of a chunk of text without spaces. spaCy's rules never look beyond one, so each is cut only once."""
+    if len(chunk) > LONGEST:
+        parts = (chunk[start : start + LONGEST] for start in range(0, len(chunk), LONGEST))
+        return tuple(chain.from_iterable(map(_lowered, parts)))
     return tuple(token.text.lower() for token in english()(chunk))
 
 

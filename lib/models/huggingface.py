@@ -135,6 +135,8 @@ def pretrained(
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     order, notes = order_of(classifier.config, corpus.classes)
+    if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
+        raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
     notes += made_single(classifier)
     model = HuggingFaceClassifier(classifier, tokenizer, attention, order)
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
@@ -149,9 +151,11 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
     own = [str(config.id2label[k]) for k in range(config.num_labels)]
     if len(own) != len(classes):
         raise ValueError(f"the model has {len(own)} classes, {', '.join(own)}; the corpus {len(classes)}")
-    names, wanted = (["".join(name.casefold().split()) for name in of] for of in (own, classes))
+    names, wanted = (["".join(name.casefold().split()).strip("'\"") for name in of] for of in (own, classes))
     if sorted(names) == sorted(wanted) and len(set(names)) == len(names):
         return [names.index(name) for name in wanted], []
+    if set(names) & set(wanted):
+        raise ValueError(f"of the model's classes {', '.join(own)} only some are the corpus' {', '.join(classes)}")
     taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
     return list(range(len(own))), [f"The model's classes {taken}, by their order."]
 

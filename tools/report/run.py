@@ -72,6 +72,8 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.monotonic() - started, 1),
     }
+    if not settings.get("model") and fingerprint(notebook, values) != mark:  # a file changed meanwhile: not up to date
+        summary["fingerprint"] = ""
     write_text(target, page(ran, summary, known, found))
     say(f"{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 
