@@ -249,7 +249,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (separated(rows()[1:], rows()[0]), "the first row alone must name the columns, but", {}),
     (separated([*rows(), ("text", "label")]), "must name the columns, but 'text' there is a text below too", {}),
     (separated(rows()), "the column 'label' can be one of", {"text_column": "label", "label_column": "label"}),
-    (b'{"text": "a b c", "text": "d", "label": 1}', "'text' is there twice", {"name": "my.jsonl"}),
+    (b'{"text": "a b c", "text": "d", "label": 1}', "is no JSON (a name is there twice)", {"name": "my.jsonl"}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
     (separated(TWO, ("title", "body", "label")), "is the text? 2 columns look like it: 'title', 'body'; name it", {}),
     (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),

@@ -12,9 +12,9 @@ from forked import Forked
 from planned import runs
 
 import notebooks
-from lib.console import start_command
 from lib.datasets import files
 from lib.models import ENCODERS
+from tools.console import start_command
 from tools.report.__main__ import main
 from tools.report.cells import Cells, figure, formula, json_for_html, log
 from tools.report.page import kept_summary, write_index

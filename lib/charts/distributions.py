@@ -54,17 +54,12 @@ def histogram_by_class(
     """
     axis, edges, ticks, see = AXES[unit_of(column)]
     rows, names = with_class_names(defined(instances, column), classes)
-    drawn = panels(bins_by_class(rows, column, edges), layers_by_class(names, edges, axis, ticks), height=130)
+    groups, parts = rows.groupby(by := ["encoder", "attention", "class"], sort=False)[column], []
+    for names_of, values in groups:
+        parts.append(binned(values, edges).assign(**dict(zip(by, names_of, strict=True)), mean=values.mean()))
+    drawn = panels(pd.concat(parts), layers_by_class(names, edges, axis, ticks), height=130)
     title = title or f"{title_of(column)}, by predicted class"
     return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances)])
-
-
-def bins_by_class(rows: pd.DataFrame, column: str, edges: np.ndarray) -> pd.DataFrame:
-    """The bins of each encoder, attention and class, with the mean of all its values."""
-    by, parts = ["encoder", "attention", "class"], []
-    for names, values in rows.groupby(by, sort=False)[column]:
-        parts.append(binned(values, edges).assign(**dict(zip(by, names, strict=True)), mean=values.mean()))
-    return pd.concat(parts)
 
 
 def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: list[float]) -> list[alt.Chart]:

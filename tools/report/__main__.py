@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from lib.console import say, start_command
+from tools.console import say, start_command
 from tools.report import parameters
 from tools.report.parameters import NOTEBOOKS, PROJECT, Refused, report_name
 

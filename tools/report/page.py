@@ -21,13 +21,9 @@ LISTED = {"title": str, "dataset": str, "made": str, "parameters": dict, "change
 
 
 def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]], found: dict[str, Any]) -> str:
-    """The report of a notebook that ran.
+    """The report of a notebook that ran, with outputs.
 
-    Args:
-        notebook: nbformat's node, with outputs.
-        summary: what the list of reports shows of this one; kept in the page, where the list reads it.
-        parameters: name, value, default and help of each parameter.
-        found: of `papers.show.headline`: what stands at the top.
+    `summary` is what the list of reports shows of it, kept in the page; `found` of `papers.show.headline`.
     """
     cells, templates = Cells(), environment().overlay()
     templates.filters = templates.filters | cells.filters()

@@ -18,11 +18,11 @@ from nbclient.exceptions import DeadKernelError
 
 from lib.atomic_write import alone, write_text
 from lib.charts.theme import STATIC
-from lib.console import say
 from lib.processes import environment
 from lib.progress import spoken
 from lib.provenance import commit
 from papers import PAPERS
+from tools.console import say
 from tools.report import parameters
 from tools.report.page import headline, kept_summary, page, title, write_index
 from tools.report.parameters import FILES, PROJECT, literally, report_name

@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from lib.atomic_write import alone
-from lib.console import start_command
 from lib.datasets import Own
 from lib.processes import cores, gpu_runs, whole
 from lib.progress import counted
 from lib.training import cache
 from lib.training.trained import Corpora
+from tools.console import start_command
 from tools.report.page import write_index
 from tools.report.parameters import PROJECT, Refused, find_notebook, given_parameters, known_notebooks
 from tools.report.run import fingerprint, is_made_from
