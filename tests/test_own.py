@@ -134,8 +134,8 @@ def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
     assert sum(cut.train.instances[0].sentences) == len(cut.train.instances[0].tokens)
     swallowed = [*ROWS, ("one\nfine plot,good\nno plot,bad", "good")]
     assert "The text of row 62 has 2 lines that look like records" in notes_of(tmp_path, swallowed)
-    alike = [(text, ("Good", "good", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
-    assert "Classes of the same words, which stay apart: 'Good', 'good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
+    alike = [(text, ("Good", "'good'", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
+    assert "Classes of the same words, which stay apart: \"'good'\", 'Good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
     more = [(text, text[::-1], label, i % 3, "one") for i, (text, label) in enumerate(rows())]
     put(tmp_path, separated(more, ("text", "title", "label", "year", "split")))
     notes = " ".join(datasets.load(own_text(path)).notes)

@@ -29,7 +29,7 @@ JOINERS = "\u200c\u200d"  # cannot be seen, but letters and emojis beside them c
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
 WHOLE = r"(?:0|-?[1-9]\d*)(?:\.0)?"  # a number as spreadsheets write it, where 1 and 1.0 are the same
 NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d{1,2})?")
-SEPARATORS = re.compile(r"[\s|;,/&_]+")  # between the names of a class with several
+SEPARATORS = re.compile(r"[\s|;,/&_'\"]+")  # between the names of a class with several
 ROWS, COLUMNS = (5_000_000, "rows"), (1_000, "columns")  # at most
 SHARE = 0.15  # of dev, and of test
 LONG = 10  # times the median length
@@ -160,6 +160,7 @@ def _table(path: Path, content: bytes) -> Table:
         frame = pd.DataFrame(records, index=list(lines), dtype=object)
     if twice := list(frame.columns[frame.columns.duplicated()]):
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
+    files.refuse_more(path, frame.size / 1e6, 50, "million cells")
     if frame.empty:
         raise DataError(f"{path} is empty; it needs one record for each text, with its label")
     return Table(path.name, frame.astype(object).where(frame.notna(), None), notes)
@@ -315,7 +316,7 @@ def _alike(classes: tuple[str, ...]) -> list[str]:
     """A note on classes that differ by case or by the order of their parts alone, if there are any."""
     same = {}
     for name in classes:
-        same.setdefault(tuple(sorted(SEPARATORS.split(name.casefold()))), []).append(name[:40])
+        same.setdefault(tuple(sorted(filter(None, SEPARATORS.split(name.casefold())))), []).append(name[:40])
     groups = [", ".join(map(repr, names)) for names in same.values() if len(names) > 1]
     return [f"Classes of the same words, which stay apart: {'; '.join(groups[:3])}."] if groups else []
 
