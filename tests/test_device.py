@@ -27,7 +27,7 @@ from lib.training import Run, cache, fitting, train
 from lib.training.tasks import Classification
 
 FEW = (("epochs", 1), ("batch_size", 4), ("embedding_size", 8))
-BASE = Run("planted", vectors="random", recipe="tutek2020", options=(*FEW, ("hidden_size", 8)))
+BASE = Run("planted", vectors="random", recipe="tutek2020", options=FEW)
 SERRANO = Run("planted-documents", vectors="random", recipe="serrano2019", options=FEW)
 
 

@@ -34,7 +34,7 @@ from papers import PAPERS
 from papers.regularization import imitation, measure_imitations, variants
 
 pytestmark = pytest.mark.usefixtures("one_cache")
-SMALL = (("embedding_size", 16), ("epochs", 2), ("hidden_size", 16))
+SMALL = (("embedding_size", 16), ("epochs", 2))
 BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
 
 

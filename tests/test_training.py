@@ -200,7 +200,7 @@ WRONG = [
     (ADVERSARY | {"projection": "sparsemax"}, "divergence is 'kl', .* allowed with sparse attention: 'jsd'"),
     ({"variant": "adversary"}, "the base of a run of adversary is None; allowed: base or frozen"),
     ({"variant": "guide_adversary", "base": Run("planted")}, "is base; allowed: adversary"),
-    ({"variant": "tying"}, "tying.* hidden_size is 256, embedding_size 300; set hidden_size=300"),
+    ({"variant": "tying"}, "tying.* hidden_size is None; set hidden_size='embeddings'"),
 ]
 
 

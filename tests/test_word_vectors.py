@@ -35,7 +35,7 @@ FORMS = {"npz": "v.npz", "glove": "v.txt", "word2vec": "v.vec", "fasttext": "v.v
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_what_gensim_holds(tmp_path, form):
-    found = word_vectors.load(write(tmp_path, form), VOCABULARY, size=SIZE)
+    found = word_vectors.load(write(tmp_path, form), VOCABULARY)
     assert found.table.dtype == torch.float32 and found.table.shape == (len(VOCABULARY), SIZE)
     for row, word in enumerate(VOCABULARY.words):
         have = word in WORDS[:-1]
@@ -57,18 +57,18 @@ def test_random_vectors_follow_the_seed_and_leave_padding_zero():
 
 def test_auto_takes_a_file_that_has_half_of_the_words_and_says_which(tmp_path):
     (tmp_path / "vectors").mkdir()
-    assert "random" in str(word_vectors.load("auto", VOCABULARY, tmp_path, size=SIZE))
+    assert "random" in str(word_vectors.load("auto", VOCABULARY, tmp_path))
     path = write(tmp_path / "vectors", "npz")
     for name in ("auto", "v.npz"):
-        assert str(word_vectors.load(name, VOCABULARY, tmp_path, size=SIZE)) == f"5 of 6 words (83.3%) from {path}"
+        assert str(word_vectors.load(name, VOCABULARY, tmp_path)) == f"5 of 6 words (83.3%) from {path}"
     strange = Vocabulary.of([["good", "plandery", "trolfing"]])
-    found = word_vectors.load("auto", strange, tmp_path, size=SIZE)
+    found = word_vectors.load("auto", strange, tmp_path)
     assert not found.covered.any() and "(1 of 3 words (33.3%) from " in str(found) and "are too few" in str(found)
 
 
-def error_of(path, vocabulary=VOCABULARY, size=SIZE):
+def error_of(path, vocabulary=VOCABULARY):
     with pytest.raises(DataError) as caught:
-        word_vectors.load(path, vocabulary, size=size)
+        word_vectors.load(path, vocabulary)
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
     return str(caught.value)
 
@@ -81,9 +81,8 @@ def test_other_forms_are_not_read_and_the_message_tells_how_to_convert_them(tmp_
 
 
 @pytest.mark.parametrize("form", ["npz", "glove", "word2vec"])
-def test_another_size_or_no_word_in_common_is_refused(tmp_path, form):
+def test_vectors_with_no_word_in_common_are_refused(tmp_path, form):
     path = write(tmp_path, form)
-    assert "has 7 numbers a word, and the model reads 300" in error_of(path, VOCABULARY, 300)
     assert "none of the 2 words of the vocabulary has a vector" in error_of(path, Vocabulary.of([["nope", "neither"]]))
 
 
@@ -100,7 +99,7 @@ def test_a_bad_line_is_named(tmp_path):
 def test_words_with_spaces_are_no_other_words_and_the_first_vector_counts(tmp_path):
     lines = ("film 1 1 1 1 1 1 1", "film . 2 2 2 2 2 2 2", "good . 3 3 3 3 3 3 3", "film 4 4 4 4 4 4 4")
     (tmp_path / "v.txt").write_text("\n".join(lines))
-    found = word_vectors.load(tmp_path / "v.txt", VOCABULARY, size=SIZE)
+    found = word_vectors.load(tmp_path / "v.txt", VOCABULARY)
     assert found.table[VOCABULARY.ids["film"]].tolist() == [1] * SIZE and found.covered.sum() == 1
     (tmp_path / "zeros.txt").write_text("\n".join(f"{word} 0 0 0 0 0 0 0" for word in WORDS))
     assert "none of the 6 words of the vocabulary has a vector other than 0" in error_of(tmp_path / "zeros.txt")

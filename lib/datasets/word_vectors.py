@@ -38,21 +38,26 @@ class Vectors:
 
 
 def load(
-    name: str | Path, vocabulary: Vocabulary, data_home: str | Path | None = None, seed: int = 0, size: int = 300
+    name: str | Path,
+    vocabulary: Vocabulary,
+    data_home: str | Path | None = None,
+    seed: int = 0,
+    size: int = 300,
+    first: str = "",
 ) -> Vectors:
     """The embedding table (word, size) of that name.
 
     Args:
         name: "random"; "auto": the first of vectors/*.npz in the homes of data that has at least half of the words,
-            else random; or a file, by its path or its path in a home of data.
-        seed: of the random numbers.
+            else random; or a file, by its path or its path in a home of data, whose vectors have a size of their own.
+        seed, size: of random numbers. first: how the name of the file begins that "auto" tries before the others.
     Raises:
-        DataError: no such file; a damaged one; another size; not one word in common; a vector with NaN or infinity.
+        DataError: no such file; a damaged one; not one word in common; a vector with NaN or infinity.
     """
     why = ""
-    for path in files_of(name, data_home):
+    for path in sorted(files_of(name, data_home), key=lambda path: not path.name.startswith(first)):
         try:
-            vectors = from_file(path, vocabulary, size)
+            vectors = from_file(path, vocabulary)
         except DataError as error:
             if name != "auto":
                 raise
@@ -73,23 +78,25 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
 
 
 @lru_cache(maxsize=8)
-def from_file(path: Path, vocabulary: Vocabulary, size: int = 300) -> Vectors:
+def from_file(path: Path, vocabulary: Vocabulary) -> Vectors:
     """The vectors of a file for its words, random ones for inserted shortcuts, zeros for others; raises as `load`."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
-    table, covered = np.zeros((len(vocabulary), size), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
-    read = _read_npz if ".npz" in path.suffixes else _read_text
-    with soundly_read(path), np.errstate(over="ignore"):  # infinity is refused below, with the word's name
-        for word, numbers in read(path, rows, size):
-            if not covered[row := rows[word]]:  # of a word that occurs twice the first vector counts
-                table[row], covered[row] = numbers, np.any(numbers)  # of 0 alone it is none
-    if not covered.any():
+    read, found = _read_npz if ".npz" in path.suffixes else _read_text, {}
+    with soundly_read(path):
+        for word, numbers in read(path, rows):
+            if np.any(numbers):  # of 0 alone it is none
+                found.setdefault(rows[word], numbers)  # of a word that occurs twice the first vector counts
+    if not found:
         none = f"none of the {len(rows):,} words of the vocabulary has a vector other than 0 in {path}"
         raise DataError(f"{none}; use vectors of this language in lower case, or vectors='random'")
+    table, covered = np.zeros((len(vocabulary), len(numbers)), dtype=np.float32), np.zeros(len(vocabulary), dtype=bool)
+    with np.errstate(over="ignore"):  # infinity is refused below, with the word's name
+        table[[*found]], covered[[*found]] = np.stack([*found.values()]), True
     if not np.isfinite(table).all():
         word = vocabulary.words[int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])]
         raise DataError(f"{path}: the vector of {word[:40]!r} holds NaN or infinity; allowed: finite 32-bit numbers")
     inserted = [rows[word] for word in SHORTCUT_WORDS if word in rows and not covered[rows[word]]]
-    table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), size))
+    table[inserted] = np.random.default_rng(0).normal(0, table[covered].std(), (len(inserted), len(numbers)))
     return with_checksum(table, covered, str(path))
 
 
@@ -112,7 +119,7 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)
 
 
-def _read_npz(path: Path, wanted: dict[str, int], size: int) -> Entries:
+def _read_npz(path: Path, wanted: dict[str, int]) -> Entries:
     """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
     try:
         with np.load(io.BytesIO(read_bytes(path, 2**14)), allow_pickle=False) as arrays:
@@ -121,11 +128,10 @@ def _read_npz(path: Path, wanted: dict[str, int], size: int) -> Entries:
     except (KeyError, ValueError, AttributeError) as error:  # objects, no .npz at all
         needs = "it needs plain arrays words, of text, and vectors, one row of real numbers a word"
         raise DataError(f"{path} cannot be read ({str(error)[:80]}); {needs}") from None
-    _refuse_size(path, vectors.shape[-1], size)
     return ((word, numbers) for word, numbers in entries if word in wanted)
 
 
-def _read_text(path: Path, wanted: dict[str, int], size: int) -> Entries:
+def _read_text(path: Path, wanted: dict[str, int]) -> Entries:
     """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
 
     Lines of words that the vocabulary lacks are passed over unread: several times faster, and in little memory.
@@ -136,7 +142,7 @@ def _read_text(path: Path, wanted: dict[str, int], size: int) -> Entries:
             if number == 1:
                 fields = line.rstrip().split(" ")
                 counts = len(fields) == 2 and fields[1].isdecimal()
-                _refuse_size(path, int(fields[1]) if counts else len(fields) - 1, size)
+                size = int(fields[1]) if counts else len(fields) - 1
             if line.partition(" ")[0] not in wanted or (number == 1 and counts):
                 continue
             word, *numbers = line.rstrip().rsplit(" ", size)  # from the right: a word may have spaces in it
@@ -146,9 +152,3 @@ def _read_text(path: Path, wanted: dict[str, int], size: int) -> Entries:
             except ValueError as error:
                 allowed = f"allowed: a word and {size} numbers, one space apart"
                 raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
-
-
-def _refuse_size(path: Path, seen: int, size: int) -> None:
-    if seen != size:
-        use = f"use other vectors, or embedding_size={seen}"
-        raise DataError(f"{path} has {seen} numbers a word, and the model reads {size}; {use}")

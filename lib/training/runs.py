@@ -31,10 +31,10 @@ OPTIONS = {
     "amsgrad": (bool, True),
     "clip": (Above0, None),  # the largest norm of the gradient
     "reduction": (Literal[*REDUCTIONS], "sum"),
-    "embedding_size": (PositiveInt, 300),
+    "embedding_size": (PositiveInt, 300),  # of vectors that are made here; those of a file have theirs
     "embeddings": (Literal["trained", "frozen"], "trained"),
     "vector_scale": (Above0, 1.0),  # the word vectors are multiplied by it before training
-    "hidden_size": (PositiveInt, None),
+    "hidden_size": (PositiveInt | Literal["embeddings"], None),  # embeddings: as many as the word vectors have
     "query_init": (Literal[*QUERY_INITS], "default"),  # of dot attention
     "attention_share": (Above0, 0.5),  # the size of additive attention's inner layer, as a share of the states'
     "linear_init": (Literal[*LINEAR_INITS], "default"),  # of attention and decoder
@@ -65,7 +65,7 @@ VALUES = create_model(
     "Values", __config__={"strict": True}, **EVERY, seed=(NonNegativeInt, 0), layers=(PositiveInt, None)
 )
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
-TUTEK = {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": 300, "query_init": "normal"}
+TUTEK = {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": "embeddings", "query_init": "normal"}
 # Meister et al. (2021), appendix B: as Jain & Wallace with smaller states; table 4's learning rates are options.
 MEISTER = {"patience": None, "hidden_size": 128}
 # Serrano & Smith (2019), appendix A.1, and of their code the batch, the halved rate, plain Adam and first weights; what
@@ -78,6 +78,9 @@ SERRANO |= {"attention_share": 1.0, "linear_init": "xavier"}
 ASKING = {"patience": None, "judge": "accuracy", "reduction": "mean"}
 RECIPES = {"jain2019": {}, "jain2019-questions": ASKING, "tutek2020": TUTEK}
 RECIPES |= {"meister2021": MEISTER, "serrano2019": SERRANO}
+# The file in the home of data that "auto" takes first: general vectors, as the papers' code does; for Tutek & Snajder
+# word2vec of these texts, as the rows that words share in the general ones would be frozen alike.
+FIRST_VECTORS = dict.fromkeys(RECIPES, "wiki_spacy_md_300d") | {"tutek2020": "indomain_word2vec_300d"}
 
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
@@ -136,12 +139,6 @@ class Run:
     def architecture(self) -> str:
         """The variant that decides the model's layers: an adversary is built as its base."""
         return self.base.architecture if self.variant == "adversary" else self.variant
-
-    @property
-    def hidden_size(self) -> int:
-        """The encoder's: the option's, else the encoder's default, else the embeddings'."""
-        own = default_of(self.encoder, "hidden_size")
-        return self.option("hidden_size") or own or self.option("embedding_size")
 
     @property
     def is_guided(self) -> bool:
@@ -212,9 +209,11 @@ def refuse_misfits(run: Run) -> None:
     if run.variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         where = f"infinite where the attention of {run.projection!r} is 0"
         raise ValueError(f"divergence is 'kl', which is {where}; allowed with sparse attention: 'jsd'")
-    size = run.option("embedding_size")
-    if run.architecture in NEED_EQUAL_SIZES and run.hidden_size != size:
-        sizes = f"hidden_size is {run.hidden_size}, embedding_size {size}; set hidden_size={size}"
+    if run.architecture in NEED_EQUAL_SIZES and run.option("hidden_size") not in (
+        "embeddings",
+        run.option("embedding_size"),
+    ):
+        sizes = f"hidden_size is {run.option('hidden_size')}; set hidden_size='embeddings'"
         raise ValueError(f"the variant {run.architecture!r} needs hidden states of the embeddings' size: {sizes}")
 
 

@@ -189,7 +189,9 @@ def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: fi
 def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
     """The untrained model of a run; its initial weights depend on the seed alone."""
     names = ("attention_share", "document_dropout", "classifier_dropout", *OF_ENCODERS.get(run.encoder, {}))
-    options = {name: run.option(name) for name in names} | {"hidden_size": run.hidden_size}
+    size = run.option("hidden_size") or default_of(run.encoder, "hidden_size") or "embeddings"
+    options = {name: run.option(name) for name in names}
+    options |= {"hidden_size": vectors.table.shape[1] if size == "embeddings" else size}
     if default_of(run.encoder, "layers"):
         options["layers"] = run.layers
     kind, outputs = models.QuestionClassifier, len(corpus.classes)

@@ -11,7 +11,7 @@ from lib.datasets import word_vectors
 from lib.datasets.corpus import PAD, SPECIALS, Corpus
 from lib.datasets.word_vectors import Vectors
 from lib.training import cache
-from lib.training.runs import Run
+from lib.training.runs import FIRST_VECTORS, Run
 
 
 def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> Vectors:
@@ -19,7 +19,7 @@ def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) 
     size = run.option("embedding_size")
     if run.vectors == "word2vec":
         return word2vec(corpus, size, run.seed)
-    return word_vectors.load(run.vectors, corpus.vocabulary, data_home, seed=run.seed, size=size)
+    return word_vectors.load(run.vectors, corpus.vocabulary, data_home, run.seed, size, FIRST_VECTORS[run.recipe])
 
 
 def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:
