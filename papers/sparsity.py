@@ -25,11 +25,12 @@ PROJECTIONS = ("softmax", "sparsemax")
 # The paper's grid of lambda is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
 STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
-# The learning rates of table 4, which need many epochs; all other models have Jain & Wallace's, which the recipe has.
+# In profile paper the learning rates of table 4, which need many epochs; else Jain & Wallace's, which the recipe has.
 RATES = {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}
 SLOWLY = {"epochs": 300, "patience": 20}
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}  # the paper's are not printed
-FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (0.2, 1.0)}
+FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (1.0, 3.0, 10.0, 30.0)}
+KL_LAMBDAS = {"quick": (0.1,), "paper": (0.03, 0.1, 0.3, 1.0)}  # footnote 5's divergence, of frozen adversaries too
 OTHER_START = 100  # added to a model's seed: its frozen adversary's attention starts there, not where the model's did
 LONGEST = 2000  # tokens of a text whose gradients are computed: a Transformer's need memory for all pairs of words
 MEASURES = ("gradient_of_input", "gradient_of_hidden", "leave_one_out_of_input", "leave_one_out_of_hidden")
@@ -48,29 +49,25 @@ class SparsitySettings(Settings):
     lambdas: Distinct[NonNegativeFloat] | None = setting(
         None, "weights of distance in the adversary's loss, and 0; None: the profile's"
     )
-    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(
-        None, "the same where the attention alone learns; None: the profile's"
-    )
-    adversary_epochs: PositiveInt | None = setting(
-        None, "most epochs of an adversary; None: 300 in profile paper, 5 in quick"
-    )
+    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
+    adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
 
 
 # Runs
 
 
-def model(settings: Settings, encoder: str, projection: str, seed: int, slow: bool = False) -> Run:
+def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    how = RATES.get(encoder, {}) | SLOWLY if slow else TO_THE_END[settings.profile]
+    slow = settings.profile == "paper" and encoder in RATES
+    how = RATES[encoder] | SLOWLY if slow else TO_THE_END[settings.profile]
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     run = settings.run(encoder, attention, seed, recipe="meister2021")
     return replace(run, projection=projection, options=tuple((how | start).items()))
 
 
 def models(settings: Settings) -> list[Run]:
-    """Tables 1, 3 and 6: every encoder under softmax and sparsemax, all seeds; in profile paper at table 4's rates."""
-    parts = product(settings.encoders, PROJECTIONS, settings.seeds_or())
-    return [model(settings, *part, slow=settings.profile == "paper") for part in parts]
+    """Tables 1, 3 and 6: every encoder under softmax and sparsemax, all seeds."""
+    return [model(settings, *part) for part in product(settings.encoders, PROJECTIONS, settings.seeds_or())]
 
 
 def spectrum(settings: Settings) -> list[Run]:
@@ -80,7 +77,7 @@ def spectrum(settings: Settings) -> list[Run]:
 
 
 def of_each(settings: Settings, projections: Iterable[str]) -> list[Run]:
-    """Every encoder under each projection, at the fast rate; in profile quick the first encoder and seed alone."""
+    """Every encoder under each projection; in profile quick the first encoder and seed alone."""
     encoders = settings.encoders[: 1 if settings.profile == "quick" else None]
     return [model(settings, *part) for part in product(encoders, projections, settings.first_seeds())]
 
@@ -90,14 +87,15 @@ def without_context(settings: Settings) -> list[Run]:
     return [model(settings, *part) for part in product(["average"], PROJECTIONS, settings.seeds_or())]
 
 
-def adversaries(settings: Settings) -> list[Run]:
-    """Table 5, unfrozen: of each model, one trained anew that imitates it and attends elsewhere; and one with lambda 0.
+def imitations(settings: Settings, strengths: Iterable[float], **options) -> list[Run]:
+    """The adversaries of each model under softmax, with each lambda."""
+    each = product(of_each(settings, PROJECTIONS[:1]), dict.fromkeys(strengths))
+    return [imitation(base, strength, settings.adversary_epochs, **options) for base, strength in each]
 
-    That only imitates: what an adversary loses beyond it is the price of other attention.
-    """
-    strengths = settings.lambdas or ADVERSARY_LAMBDAS[settings.profile]
-    each = product(of_each(settings, PROJECTIONS[:1]), dict.fromkeys((0.0, *strengths)))
-    return [imitation(base, strength, settings.adversary_epochs) for base, strength in each]
+
+def adversaries(settings: Settings) -> list[Run]:
+    """Table 5, unfrozen: trained anew; that of lambda 0 only imitates: what others lose beyond is attention's price."""
+    return imitations(settings, (0.0, *(settings.lambdas or ADVERSARY_LAMBDAS[settings.profile])))
 
 
 def frozen_adversaries(settings: Settings) -> list[Run]:
@@ -105,10 +103,12 @@ def frozen_adversaries(settings: Settings) -> list[Run]:
 
     That is of another seed: from the model's own, attention that training hardly moved would not leave it.
     """
-    made = adversaries(replace(settings, lambdas=settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]))
-    frozen = [replace(run, options=(*run.options, ("trains", "attention"))) for run in made]
+    strengths = (0.0, *(settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]))
+    frozen = imitations(settings, strengths, trains="attention")
+    if not settings.frozen_lambdas:
+        frozen += imitations(settings, KL_LAMBDAS[settings.profile], trains="attention", divergence="kl")
     elsewhere = [replace(run, seed=run.seed + OTHER_START) for run in frozen]
-    return elsewhere + [replace(run, options=(*run.options, ("starts", "base"))) for run in frozen]
+    return elsewhere + imitations(settings, strengths, trains="attention", starts="base")
 
 
 # Measures and tables
@@ -167,7 +167,7 @@ def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFram
 def lost(tables: Mapping[str, pd.DataFrame], trains: Sequence[str]) -> Iterator[tuple]:
     """M5 and M5b: accuracy of what only imitates less that of the adversary, of those that moved."""
     for key, base, effect in lost_beyond_imitation(tables["adversaries"], trains):
-        start = ", from the base" if "base" in key["trains"] else ""
+        start = (", from the base" if "base" in key["trains"] else "") + (", KL" if key["divergence"] == "kl" else "")
         model = f"{model_name([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
         yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], effect
 

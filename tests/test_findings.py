@@ -311,8 +311,9 @@ def test_attention_is_held_against_the_gradient_that_is_best_in_each_run():
 
 def test_an_adversary_that_stayed_near_counts_only_where_none_went_far():
     random, jsd = np.random.default_rng(9), {0: 0.5, 1: 0.3, 2: 0.6}
-    base = texts(random, **{"lambda": nan, "trains": "", "jsd": 0})
-    both = [texts(random, right=right, variant="adversary", trains="attention", **{"lambda": strength})
+    base = texts(random, **{"lambda": nan, "trains": "", "divergence": "", "jsd": 0})
+    kind = {"variant": "adversary", "trains": "attention", "divergence": "jsd"}
+    both = [texts(random, right=right, **kind, **{"lambda": strength})
             for right, strength in ((0.9, 0), (0.7, 1))]  # fmt: skip
     rows = pd.concat([base, *(one.assign(jsd=one["seed"].map(jsd)) for one in both)], ignore_index=True)
     right = [one["label"].eq(one["prediction"]).groupby(one["seed"]).mean() for one in both]
@@ -385,7 +386,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         return regularization.tables(measured, information)
     if notebook == "sparsity":
         both = [rows("lambda", 0, 1, variant="adversary", trains=kind) for kind in ("all", "attention")]
-        both += [rows("lambda", nan, trains="")]
+        both = [pd.concat([*both, rows("lambda", nan, trains="")]).assign(divergence="jsd")]
         tables = {"measured": rows("projection", "softmax", "sparsemax"), "adversaries": pd.concat(both)}
         return tables | {"sweep": rows("lambda", 0, 1, 2, projection="sparsegen")}
     if notebook == "ground_truth":

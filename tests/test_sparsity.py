@@ -113,6 +113,13 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert all((base, 0.0) in of_base for base, _ in of_base), "each has one that only imitates"
     at = {run.option("starts"): run.seed - run.base.seed for run in parts["frozen_adversaries"]}
     assert at["random"] and not at["base"], "attention that never left its start must not begin beside its model's"
+    swept = {run for run in parts["spectrum"] if run.projection in sparsity.PROJECTIONS}
+    assert swept == set(parts["models"]), "the sweep has the very runs of table 1"
+    of_kl = [run for run in parts["frozen_adversaries"] if run.option("divergence") == "kl"]
+    assert {run.option("lambda") for run in of_kl} == {0.03, 0.1, 0.3, 1.0}
+    assert {run.option("starts") for run in of_kl} == {"random"}, "from the base's own start JSD alone"
+    given = planned.runs("sparsity/frozen_adversaries", profile="paper", frozen_lambdas=[5])
+    assert {(run.option("divergence"), run.option("lambda")) for run in given} == {("jsd", 0.0), ("jsd", 5.0)}
     with pytest.raises(ValueError, match="less than 1"):
         planned.runs("sparsity", strengths=[2])
     few = planned.runs("sparsity/spectrum", strengths=[0.5, 0, -1])

@@ -56,19 +56,20 @@ def measure_versus_base(
 
 
 def adversary_columns(trained: Trained) -> dict[str, object]:
-    """lambda, trains, converged, and as seed that of its base: NaN, "" and True for a run that is no adversary.
+    """lambda, trains, divergence, converged, and its base's seed: NaN, "", "" and True for a run that is no adversary.
 
     trains is "all" or "attention", with " from the base" where it starts there. An adversary has not converged if its
     loss still falls, or, as a small lambda hardly shows in it, if its distance on dev grew by a tenth in PATIENCE ones.
     """
     run, seed = trained.run, (trained.run.base or trained.run).seed
     if run.variant != "adversary":
-        return {"lambda": np.nan, "trains": "", "converged": True, "seed": seed}
+        return {"lambda": np.nan, "trains": "", "divergence": "", "converged": True, "seed": seed}
     trains = run.option("trains") + (" from the base" if run.option("starts") == "base" else "")
     away, strength = [record["dev_jsd"] for record in trained.history], run.option("lambda")
     moves = len(away) > PATIENCE and away[-1] >= AT_REST and away[-1] - away[-1 - PATIENCE] >= away[-1] / 10
     converged = trained.converged and not (moves and strength > 0)
-    return {"lambda": strength, "trains": trains, "converged": converged, "seed": seed}
+    of = {"lambda": strength, "trains": trains, "divergence": run.option("divergence")}
+    return of | {"converged": converged, "seed": seed}
 
 
 def distances(base: BaseOutputs) -> list[Quantity]:
@@ -95,8 +96,8 @@ def scores_and_distances(rows: pd.DataFrame, score: str = "f1", distances: Seque
 
 
 def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
-    """Accuracy, JSD and TVD of the adversaries by `trains` and lambda; `variants` names each `trains`."""
-    adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "lambda"]
+    """Accuracy, JSD and TVD of adversaries by `trains`, divergence and lambda; `variants` names each `trains`."""
+    adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "divergence", "lambda"]
     means = per_group(adversaries, by, lambda rows: scores_and_distances(rows, "accuracy", AXES))
     return means.assign(variant=means["trains"].map(variants))
 
@@ -105,13 +106,14 @@ def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iter
     """What adversaries lose of accuracy: that of the one that only imitates (lambda 0) less theirs, in pairs of a seed.
 
     Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none. Yields
-    {trains, encoder, projection, lambda}, the rows of the base, and what is lost, from rows of `measure_versus_base`.
+    {trains, encoder, projection, divergence, lambda}, the base's rows, and what is lost, from `measure_versus_base`.
     """
     adversaries, names = measured[measured["trains"].isin(trains)], ["trains", "encoder", "projection"]
     between = {"variant": "imitation"}, {"variant": "adversary"}
-    for values, some in adversaries[adversaries["lambda"] > 0].groupby([*names, "lambda"], sort=False):
-        key = dict(zip([*names, "lambda"], values, strict=True))
-        imitation = rows_where(adversaries, key | {"lambda": 0}).assign(variant="imitation")
+    for values, some in adversaries[adversaries["lambda"] > 0].groupby([*names, "divergence", "lambda"], sort=False):
+        key = dict(zip([*names, "divergence", "lambda"], values, strict=True))
+        imitation = rows_where(adversaries, {name: key[name] for name in names} | {"lambda": 0})
+        imitation = imitation.assign(variant="imitation")
         base = rows_where(measured, {"encoder": key["encoder"], "projection": key["projection"], "variant": "base"})
         jsd = some.groupby("seed")["jsd"].mean()
         moved = jsd.index[jsd >= FAR] if (jsd >= FAR).any() else jsd.index
