@@ -134,8 +134,8 @@ def test_the_rate_falls_after_each_epoch_that_is_no_better_also_when_resumed():
 def test_serrano_and_smiths_recipe():
     first = planned.runs("erasure", "agnews4", "paper", train_texts=500)
     assert len(first) == 18 and {run.vectors for run in first} == {"word2vec"} and first[0].epochs == 15
-    options = {run.encoder: dict(run.options) for run in first}
-    assert (options["flan-noenc"]["epochs"], options["flan-noenc"]["train_texts"]) == (60, 500)
+    without, few = (dict(run.options) for run in (first[6], planned.runs("erasure", "20news", "paper")[0]))
+    assert (without["epochs"], without["train_texts"], few["epochs"], few["learning_rate"]) == (60, 500, 60, 1e-3)
     assert [run.encoder for run in planned.runs("erasure", "sst")] == ["flan-rnn", "flan-conv", "flan-noenc"]
 
 
