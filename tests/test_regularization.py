@@ -1,6 +1,5 @@
 """Tutek & Snajder's models: what holds hidden states to their words, in training and by hand."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
@@ -15,8 +14,9 @@ import torch
 from sklearn.metrics import average_precision_score, f1_score, mutual_info_score
 from torch.nn import functional
 
-from lib.analysis import add_average_precision, chosen_values, classification, dev_scores, effects_between
+from lib.analysis import add_average_precision, classification, effects_between
 from lib.analysis import information as information_of_runs
+from lib.analysis.dev import weigh
 from lib.analysis.rationale import average_precision
 from lib.analysis.summaries import DROPS, FRAGILITY
 from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
@@ -282,24 +282,24 @@ def test_average_precision_is_scikit_learns_mean_over_the_orders_of_equal_values
         average_precision(np.array([True, False]), np.array([1.0, np.nan]))
 
 
-def tied(delta: float, aucs: Sequence[float], **run) -> SimpleNamespace:
-    """As if trained: dev's AUC in each epoch."""
-    history = [{"epoch": k + 1, "dev_auc": auc, "dev_f1": auc, "dev_loss": 1 - auc} for k, auc in enumerate(aucs)]
-    run = replace(variant("tying", delta=delta), **run)
-    return SimpleNamespace(run=run, history=history, chosen=int(np.argmax(aucs)) + 1)
+def tied(delta: float | None, f1: float, **run) -> SimpleNamespace:
+    """As if trained: a base, or tying with a delta, whose kept epoch, the second of three, has this F1 on dev."""
+    history = [{"epoch": k, "dev_auc": 1, "dev_f1": (1, f1, 1)[k - 1], "dev_loss": 1} for k in (1, 2, 3)]
+    run = replace(variant("tying", delta=delta) if delta else variant("base"), **run)
+    return SimpleNamespace(run=run, history=history, chosen=2)
 
 
-def test_weights_are_chosen_by_dev_alone_for_each_attention():
-    table = dev_scores([tied(1.0, (0.7, 0.9, 0.8)), tied(10.0, (0.95, 0.6)), tied(20.0, (0.9, 0.9))], "delta")
-    assert table["dev_auc"].tolist() == [0.9, 0.95, 0.9] and table["highest_auc"].tolist() == [False, True, False]
-    table = dev_scores([tied(delta, (1.0,)) for delta in (1.0, 10.0)], "delta")
-    assert table["highest_auc"].tolist() == [False, True], "of equals the one that regularizes more"
-    models = [tied(delta, [auc], attention=name) for name, delta, auc in (("additive", 0.003, 0.9), ("dot", 0.9, 0.9))]
-    assert chosen_values([*models, tied(0.1, [0.8]), tied(0.1, [0.8], attention="dot")], "delta") == [0.003, 0.9]
+def test_dev_chooses_the_largest_weight_that_costs_no_f1_for_each_attention():
+    grid = [tied(None, 0.8), *map(tied, (1.0, 10.0, 20.0, 30.0), (0.7, 0.78, 0.9, 0.779))]
+    table = weigh(grid, "delta")
+    assert table[["costs_f1", "chosen"]].to_numpy().tolist() == [[1, 0], [0, 0], [0, 1], [1, 0]]
+    none = [tied(delta, f1, attention="dot") for delta, f1 in ((None, 0.93), (1.0, 0.9), (10.0, 0.9))]
+    table = weigh(models := [*none, *grid], "delta")
+    assert table["costs_f1"].head(2).all() and table.query("chosen")["delta"].tolist() == [1.0, 20.0]
     chosen = PAPERS["regularization"].settings(profile="paper", delta=(0.003, 0.9))
     deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert deltas == {"additive": 0.003, "dot": 0.9}
-    assert select(models, attention="dot", seed=(0, 2)) == models[1:] and select(models) == models
+    assert select(models, attention="dot", seed=(0, 2)) == none and select(models) == models
 
 
 def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():

@@ -6,22 +6,28 @@ import pandas as pd
 
 from lib.training import Trained
 
+SCORES = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
+NO_DETRIMENT = 0.02  # of F1 on dev that a weight of another loss may cost (Tutek & Snajder 2020, section 6)
+
 
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     """A row for each attention and value of an option: the dev scores of the epochs that runs keep, means over seeds.
 
-    `highest_auc` is the value that is chosen, of equals the largest; `epoch` is the one kept, `of` the most there are.
+    `epoch` is the one kept, `of` the most there are. Models without the option are left out.
     """
-    kept = pd.DataFrame([model.history[model.chosen - 1] for model in trained])
-    runs = [model.run for model in trained]
-    kept["of"], kept["attention"] = [run.epochs for run in runs], [run.attention for run in runs]
-    kept[option] = [run.option(option) for run in runs]
-    scores = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
-    frame = kept.groupby(["attention", option])[scores].mean().reset_index()
-    return frame.assign(highest_auc=frame.index.isin(frame[::-1].groupby("attention")["dev_auc"].idxmax()))
+    rows = [(one.run, one.history[one.chosen - 1]) for one in trained if option in one.run.defaults]
+    kept = [row | {"of": run.epochs, "attention": run.attention, option: run.option(option)} for run, row in rows]
+    return pd.DataFrame(kept).groupby(["attention", option], sort=False)[SCORES].mean().reset_index()
 
 
-def chosen_values(trained: Sequence[Trained], option: str) -> list[float]:
-    """The value of an option that dev chose for each attention, in the order of the runs."""
-    table = dev_scores(trained, option).query("highest_auc").set_index("attention")[option]
-    return [float(table[attention]) for attention in dict.fromkeys(model.run.attention for model in trained)]
+def weigh(trained: Sequence[Trained], option: str) -> pd.DataFrame:
+    """`dev_scores` of the weight of another loss, with the F1 of the `base`, and which is `chosen`.
+
+    The largest whose F1 is at most NO_DETRIMENT below that of the base of the same seed; if each `costs_f1`, the least.
+    """
+    table, bases = dev_scores(trained, option), [one for one in trained if option not in one.run.defaults]
+    table["base"] = table["attention"].map(dev_scores(bases, "learning_rate").set_index("attention")["dev_f1"])
+    table["costs_f1"] = table["dev_f1"] < table["base"] - NO_DETRIMENT - 1e-9
+    values, attention = table[option], table["attention"]
+    best = values.mask(table["costs_f1"]).groupby(attention).transform("max")
+    return table.assign(chosen=values.eq(best.fillna(values.groupby(attention).transform("min"))))

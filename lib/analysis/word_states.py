@@ -48,10 +48,9 @@ def information(trained: Sequence[Trained], words: int) -> pd.DataFrame:
                     known[key] = known[key] if key in known else measures.clusters(vectors, words, SEED)
                 labels = [known[key] for key in keys]
                 plug_in, null = measures.mutual_information(*labels, SEED)
-                row = run | {"quantity": NAME + sample, "plug_in": plug_in, "null": null}
-                row |= {"above_null": plug_in - null, "n": len(texts), "words": len(of_sample)}
-                row |= {"texts": len(np.unique(texts)), "without": without_parts(*labels, texts % PARTS)}
-                rows.append(row)
+                row = run | {"quantity": NAME + sample, "plug_in": plug_in, "null": null, "above_null": plug_in - null}
+                row |= {"n": len(texts), "words": len(of_sample), "texts": len(np.unique(texts))}
+                rows.append(row | {"without": without_parts(*labels, texts % PARTS)})
             progress.advance(str(model.run))
     return pd.DataFrame(rows)
 
@@ -126,6 +125,5 @@ def information_difference(measured: pd.DataFrame, quantity: str, between: tuple
     values = [side["above_null"].to_numpy() for side in pair]
     first, second = (float(side.mean()) for side in values)
     by_run = number_by_seed(shared, np.subtract(*values))
-    without = [np.mean(side["without"].tolist(), axis=0) for side in pair]
-    se = jackknife_error(without[0] - without[1])
+    se = jackknife_error(np.subtract(*(np.mean(side["without"].tolist(), axis=0) for side in pair)))
     return Effect(quantity, first - second, by_run, se, int(pair[0]["texts"].iloc[0]), first, second)
