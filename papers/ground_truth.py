@@ -166,7 +166,7 @@ def explanations(steps: int = 50) -> list[Quantity]:
     return [*ours, importance.leave_one_out_with_sign, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
 
 
-def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: str) -> pd.DataFrame:
+def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: bool) -> pd.DataFrame:
     """Every explanation of the first text: a row for each token; none where no reason is known."""
     if measured.empty:
         return pd.DataFrame()

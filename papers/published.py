@@ -26,8 +26,8 @@ SAME, NEAR, DIFFERENT = ANSWERS = ("same", "within a seed", "different")
 SCORES = ("accuracy", "f1", "f1_uniform", "f1_permuted")
 EFFECTS = ("f1_drop_uniform", "f1_drop_permuted", "tvd")  # of any size, .01 as well as .8
 RUNS = {"tutek2020": 5}  # runs that a printed value is the mean of (section 4.1); the other papers speak of no mean
-# The test texts that are the papers', and how many: official splits. IMDB and 20 Newsgroups are sampled, MIMIC's lists
-# not public, Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
+# The test texts that are the papers', and how many: official splits. IMDB and 20 Newsgroups are sampled, MIMIC's not
+# to be had without a licence, Serrano & Smith's Yahoo, Yelp and IMDB other sets than those published.
 SAME_TEXTS = {"sst": 1725, "agnews": 3800, "snli": 9824, "babi1": 1000, "babi2": 1000, "babi3": 1000}
 ROUNDING = 1e-9  # .76 - .70 is a little more than .06 in floating point, and is meant to be inside
 SOURCE = Path(__file__).parent.parent / "data" / "published.csv"

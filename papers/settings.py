@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Pos
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from lib.datasets import SHOW_TEXT, Own, own_text, spec
+from lib.datasets import Own, own_text, spec
 from lib.models import ATTENTIONS, ENCODERS
 from lib.profiles import PROFILES
 from lib.projections import projection
@@ -94,9 +94,7 @@ class Settings:
         "softmax", "of attention: softmax, sparsemax, sparsegen:NUMBER, entmax:NUMBER or entmax:learned"
     )
     vectors: str = setting("auto", "auto, random, or a file of word vectors")
-    show_text: one_of(SHOW_TEXT) = setting(
-        "auto", "auto: words are shown, but not of confidential texts, such as MIMIC's; yes: always; no: never"
-    )
+    show_text: bool = setting(True, "False: words are hidden on the page")
     device: one_of(("auto", "cpu", "cuda")) = setting("auto", "auto: a GPU where there is one")
     data_home: str | None = setting(None, "folder of the datasets; None: $DATA_HOME")
 

@@ -1,5 +1,6 @@
 """The parameters of notebooks, and the runs that they list."""
 
+import ast
 import json
 from typing import Any, get_args, get_origin
 
@@ -7,6 +8,7 @@ import planned
 import pytest
 
 import papers
+from lib import datasets
 from lib.profiles import PROFILES
 from papers.settings import described
 from tools.report.parameters import find_notebook
@@ -71,3 +73,20 @@ def test_what_is_not_given_is_the_choice_of_the_profile():
         given, chosen = paper.settings(profile="paper"), described(paper.settings)
         assert all(setting.default not in ("", 0, ()) or setting.default is False for setting in chosen.values())
         assert given.seeds_or() == list(range(PROFILES["paper"].seeds))
+
+
+@pytest.mark.parametrize("name", papers.PAPERS)
+def test_every_notebook_asks_before_it_shows_words(name):
+    code = [cell for cell in json.loads(find_notebook(name).read_text())["cells"] if cell["cell_type"] == "code"]
+    nodes = [node for cell in code for node in ast.walk(ast.parse("".join(cell["source"])))]
+    reached = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert not reached & {"tokens", "text", "words", "vocabulary", "encoded"}, "words reach a cell past tokens_shown"
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    asking = [call for call in calls if any(ast.unparse(argument) == "show_text" for argument in call.args)]
+    shown = [call for call in calls if ast.unparse(call.func) == "datasets.tokens_shown"]
+    assert asking and all(call in asking for call in shown)
+    assert papers.PAPERS[name].settings.of({"show_text": "no"}).show_text is False
+    corpus = datasets.load("planted", "quick")
+    one = corpus.test.instances[0]
+    assert datasets.tokens_shown(corpus, one) == one.tokens
+    assert datasets.tokens_shown(corpus, one, False) == tuple(f"[{place + 1}]" for place in range(len(one.tokens)))

@@ -73,7 +73,7 @@ def window(length: int, first: int, most: int) -> tuple[range, str]:
 
 
 def attention_of_texts(
-    chosen: pd.DataFrame, maps: Mapping[str, str], numbers: Mapping[str, str], corpus: Corpus, show_text: str
+    chosen: pd.DataFrame, maps: Mapping[str, str], numbers: Mapping[str, str], corpus: Corpus, show_text: bool
 ) -> HTML:
     """`attention_text` of some texts of test, each with why it was chosen, and numbers, in its title.
 
@@ -99,7 +99,7 @@ def visible(token: str) -> str:
 # --- the probability of a class at each token
 
 
-def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: str = "auto") -> alt.TopLevelMixin:
+def token_curves(rows: pd.DataFrame, corpus: Corpus, title: str, show_text: bool = True) -> alt.TopLevelMixin:
     """What every token of a text alone would be read as, one line a model, each model's own answer as a dotted line.
 
     Tutek & Snajder (2020), figures 2 to 7. The probability is that of the second of two classes; of more, that of the

@@ -19,7 +19,6 @@ from lib.datasets.questions import question_and_answer
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 DATASETS = {spec.name: spec for module in _modules for spec in getattr(module, "SPECS", ())}
-SHOW_TEXT = ("auto", "yes", "no")
 
 
 def load(name: str, profile: str = "paper", data_home: str | Path | None = None, **options) -> Corpus:
@@ -37,7 +36,7 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
     if profile not in profiles.PROFILES:
         raise DataError(f"unknown profile {profile!r}; known: {', '.join(profiles.PROFILES)}")
     options = _settled(chosen, options)
-    folder = files.find(chosen.folder, data_home, chosen.access) if chosen.folder else None
+    folder = files.find(chosen.folder, data_home) if chosen.folder else None
     return assemble(chosen, chosen.read(chosen, folder, options), profiles.PROFILES[profile])
 
 
@@ -78,10 +77,6 @@ def _settled(chosen: Spec, given: dict) -> dict:
         raise DataError(f"dataset {chosen.name!r}: {first['loc'][0]} is {first['input']!r}; {first['msg']}") from None
 
 
-def tokens_shown(corpus: Corpus, instance: Instance, show_text: str = "auto") -> tuple[str, ...]:
-    """A text's tokens as a reader may see them: "[1]", "[2]", ... by `show_text` "no", or "auto" if confidential."""
-    if show_text not in SHOW_TEXT:
-        raise DataError(f"show_text is {show_text!r}; allowed: {', '.join(SHOW_TEXT)}")
-    if show_text == "yes" or (show_text == "auto" and not spec(corpus.name).confidential):
-        return instance.tokens
-    return tuple(f"[{place}]" for place in range(1, len(instance.tokens) + 1))
+def tokens_shown(corpus: Corpus, instance: Instance, show_text: bool = True) -> tuple[str, ...]:
+    """A text's tokens as a reader may see them: where words are hidden, "[1]", "[2]", ..."""
+    return instance.tokens if show_text else tuple(f"[{place + 1}]" for place in range(len(instance.tokens)))

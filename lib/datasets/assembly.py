@@ -52,8 +52,6 @@ class Spec:
     most_tokens: int | None = None  # longer texts are cut there; None: none is
     asks: bool = False  # each text comes with a question; the label is its answer
     page: str = ""  # where it is published
-    access: str = ""  # how to get the files, where they are given only on request
-    confidential: bool = False  # no word of the texts is shown unless `show_text` is "yes"
 
     def rows(self, folder: Path) -> dict[str, list[Row]]:
         """The records of its files, by split: train and test where dev is made from train."""

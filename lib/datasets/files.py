@@ -61,15 +61,14 @@ def as_path(name: str | Path) -> Path:
     return path
 
 
-def find(name: str, data_home: str | Path | None = None, access: str = "") -> Path:
-    """The folder `name` in the first home that has it; DataError, with how to get `access`, where none has it."""
+def find(name: str, data_home: str | Path | None = None) -> Path:
+    """The folder `name` in the first home that has it; DataError where none has it."""
     places = [home / name for home in homes(data_home)]
     for place in filter(os.path.isdir, places):
         return place
     raise DataError(
         f"no folder {name!r} of data: looked for {' and '.join(map(str, places))}; set DATA_HOME (or the parameter "
         f"data_home) to the folder that holds {name}/, or use the dataset 'planted', which needs no download"
-        + (f". {access}" if access else "")
     )
 
 

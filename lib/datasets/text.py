@@ -72,18 +72,6 @@ def generic_words(text: str) -> tuple[str, ...]:
     return tuple(re.sub(r"(\W)+", r" \1 ", " ".join(generic(text))).split())
 
 
-def clinical(text: str) -> tuple[str, ...]:
-    r"""The generic cleaner as Jain & Wallace's code changes it for MIMIC.
-
-    Between lowering and `qqq`, what was taken out of a text for privacy, `[** ... **]`, becomes one token, `<DE>`, and
-    a run of the same non-word character becomes one: `\1` of `([^a-zA-Z0-9])(\s*\1\s*)+`, which also ends a token.
-    """
-    lowered = " ".join(chain.from_iterable(map(_lowered, text.split())))
-    marked = re.sub(r"\[\s*\*\s*\*(.*?)\*\s*\*\s*\]", " <DE> ", lowered)
-    once = re.sub(r"([^a-zA-Z0-9])(\s*\1\s*)+", r"\1 ", marked)
-    return tuple("qqq" if any(map(str.isdigit, token)) else token for token in once.split())
-
-
 def sentence_lengths(tokens: Sequence[str]) -> tuple[int, ...]:
     """How many tokens each sentence of a text has, by spaCy's rule: they end in . ? or !, and what closes after it.
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from lib.datasets import files
 from lib.datasets.files import DataError
-from lib.datasets.mimic import ABOUT, ACCESS, PAGE
 from tools.fetch.install import fetch
 from tools.fetch.sources import Source, sources
 
@@ -18,35 +17,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m tools.fetch",
         description="Downloads datasets and word vectors from their official addresses and prepares them.",
     )
-    names = f"all, or of {', '.join(known())}; or list: what there is"
-    parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", "all", *known()])
+    names = f"all, or of {', '.join(sources())}; or list: what there is"
+    parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", "all", *sources()])
     parser.add_argument("--into", metavar="DIR", type=files.as_path, help="of datasets; else DATA_HOME, data/raw")
     given = parser.parse_args(arguments)
     target = files.homes(given.into)[0]
     if "list" in given.names:
         print_list([target] if given.into else files.homes(), target)
         return 0
-    chosen = sources().values() if "all" in given.names else [known()[name] for name in dict.fromkeys(given.names)]
+    chosen = sources().values() if "all" in given.names else [sources()[name] for name in dict.fromkeys(given.names)]
     failed = [source.name for source in chosen if not fetch_and_say(source, target)]
     if failed:
         print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def known() -> dict[str, Source]:
-    """All sources, with MIMIC-III, which is given only on request, to a person."""
-    title = "MIMIC-III discharge summaries: diabetes and anemia"
-    return sources() | {"mimic": Source("mimic", title, ABOUT["licence"], ABOUT["citation"], PAGE, ("mimic",))}
-
-
 def fetch_and_say(source: Source, home: Path) -> bool:
     """Prints the terms of a source and fetches it; False, with the reason printed, where that fails."""
     print(f"{source.name}: {source.title}\n  licence: {source.licence}\n  please cite: {source.citation}")
-    print(f"  from: {source.url or 'a person'} (see {source.page})", flush=True)
+    print(f"  from: {source.url} (see {source.page})", flush=True)
     try:
-        if not source.url and not all((home / name).exists() for name in source.makes):
-            raise DataError(f"{source.name} is not fetched by a program. {ACCESS} of {home}")
-        made = bool(source.url) and fetch(source, home)
+        made = fetch(source, home)
     except DataError as error:
         print(f"{error}\n", file=sys.stderr, flush=True)
         return False
@@ -57,13 +48,11 @@ def fetch_and_say(source: Source, home: Path) -> bool:
 
 def print_list(homes: list[Path], target: Path) -> None:
     """What can be fetched, how large it is, and whether it is in a folder of datasets."""
-    for source in known().values():
+    for source in sources().values():
         size = "?" if source.size is None else f"{source.size / 1e6:,.1f} MB"
         there = all(any((home / name).exists() for home in homes) for name in source.makes)
-        terms = source.licence + ("" if source.url else "; by hand")
-        print(f"{source.name:15}  {'there' if there else '-':5}  {size:>9}  {source.title}  [{terms}]")
-    print("\nThe project has not yet downloaded from these addresses.\nby hand: its name explains how to get it.")
-    print(f"The others are put into {target}")
+        print(f"{source.name:15}  {'there' if there else '-':5}  {size:>9}  {source.title}  [{source.licence}]")
+    print(f"\nThe project has not yet downloaded from these addresses. What comes is put into {target}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class Source:
     citation: str
     page: str  # where its authors describe it
     makes: tuple[str, ...]  # the folders or files it becomes in the data folder
-    url: str = ""  # of its one file; empty: no program may download it
+    url: str  # of its one file
     digest: str | None = None  # of that file, "sha256:..." or "md5:..."; None: not publicly known
     size: int | None = None  # of that file in bytes; None: not publicly known
     classes: tuple[str, ...] = ()
