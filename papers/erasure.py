@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib.analysis import add_entropies
-from lib.analysis.erasure import add_sooner, sooner_ratio, sooner_signs
+from lib.analysis.erasure import add_drawn, add_sooner, sooner_ratio, sooner_signs
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN
@@ -21,7 +21,6 @@ from papers.paper import Paper
 from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
 
 MADE_UP = "planted"  # how the names of made-up texts begin
-SEEDS = {"quick": 1, "paper": None}  # None: the profile's
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
 # Appendix A.1, of IMDB, the smallest of theirs; the epochs are those of the authors' code.
 PRINTED = {"learning_rate": 4e-4, "epochs": 15, "patience": 5}
@@ -52,29 +51,20 @@ class ErasureSettings(Settings):
         "auto", "auto (word2vec of the texts, in quick random), random, word2vec, or a file of 300-d ones"
     )
 
-    def __post_init__(self):
-        super().__post_init__()
-        for name, value in self.of_dataset.items():
-            if name not in spec(self.dataset).options:
-                raise ValueError(f"{name} is {value}, but {self.dataset!r} is read whole; leave it out")
-
-    @property
-    def of_dataset(self) -> dict[str, int]:
-        """The options of the dataset that were chosen."""
-        return {name: value for name in ("train_texts", "test_texts") if (value := getattr(self, name))}
-
 
 def every_model(settings: Settings) -> list[Run]:
     """Six models: over words alone and over sentences, with an RNN, with convolutions, and without an encoder."""
     encoders = settings.encoders or (*FLAN, *(HIERARCHICAL if spec(settings.dataset).sentences else ()))
-    return [model(settings, *part) for part in product(encoders, settings.seeds_or(SEEDS[settings.profile]))]
+    seeds = settings.seeds_or(1 if settings.profile == "quick" else None)
+    return [model(settings, *part) for part in product(encoders, seeds)]
 
 
 def model(settings: Settings, encoder: str, seed: int) -> Run:
     """An encoder trained as the paper trains it on that dataset, or on the one most like it."""
     run = settings.run(encoder, "additive", seed, recipe="serrano2019")
     few = settings.profile == "quick" or settings.dataset.startswith(MADE_UP)
-    options = (SMALL if few else printed(settings.dataset, encoder)) | settings.of_dataset
+    texts = {name: value for name in ("train_texts", "test_texts") if (value := getattr(settings, name))}
+    options = (SMALL if few else printed(settings.dataset, encoder)) | texts
     options |= QUICK if settings.profile == "quick" else {}
     vectors = run.vectors if run.vectors != "auto" else "random" if few else "word2vec"
     return replace(run, vectors=vectors, options=tuple(options.items()))
@@ -99,7 +89,7 @@ def tables(measured: pd.DataFrame, shuffled: pd.DataFrame) -> dict[str, pd.DataF
     """
     parts = {declare("top_gap_js", "nats"): measured, declare("top_gap_js_shuffled", "nats"): shuffled}
     gaps = {name: rows["top_attention_js"] - rows["top_attention_others_js"] for name, rows in parts.items()}
-    rows = measured.assign(**gaps)
+    rows = add_drawn(measured.assign(**gaps))
     short = rows["encoder"].isin(list(HIERARCHICAL)) & (rows["removed_items"] < FEWEST_SENTENCES)
     rows.loc[short, [name for name in rows if name.startswith(("top_", "removed_"))]] = nan
     return {"measured": add_entropies(add_sooner(rows, "product", "attention"), ["attention"])}

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small import batch, model
 
 from lib.analysis import erasure
 from lib.importance.rankings import RANKINGS
@@ -89,6 +90,32 @@ def test_random_orders_count_each_and_texts_that_do_not_flip_are_left_out():
     assert masses["removed_mass"].tolist() == [0.5] * 6
 
 
-def test_how_often_a_drawn_item_does_more_than_the_top_one():
-    frame = removed(top_attention_paper_delta_js=[0.01, -0.1, 0.3, 0, 0, NONE])
-    assert erasure.add_drawn(frame)["drawn_negative"].tolist() == pytest.approx([0, 1, 0, 0, 0, NONE], nan_ok=True)
+def test_the_top_item_beside_the_drawn_one_and_the_largest_of_its_text():
+    frame = removed(
+        top_attention_paper_delta_js=[0.01, -0.1, 0.3, 0.02, 0, NONE],
+        top_attention_paper_delta_alpha=[0.4, 0.3, 0.5, 0.51, 0.45, NONE],
+        top_attention_js=[0.02, 0.1, 0.4, 0.03, 0, NONE],
+        top_attention_others_js=[0.01, 0.1, 0.1, 0.01, 0, NONE],
+        top_largest_js=[0.08, 0.2, 0.4, 0.03, 0, NONE],
+    )
+    found = erasure.add_drawn(frame)
+    assert found["drawn_negative"].tolist() == pytest.approx([0, 1, 0, 0, 0, NONE], nan_ok=True)
+    assert found["drawn_near_zero"].tolist() == pytest.approx([1, NONE, 0, NONE, NONE, NONE], nan_ok=True)
+    assert found["top_share_js"].tolist() == pytest.approx([0.25, 0.5, 1, NONE, NONE, NONE], nan_ok=True)
+    assert found["top_others_share_js"].tolist() == pytest.approx([0.125, 0.5, 0.25, NONE, NONE, NONE], nan_ok=True)
+
+
+def test_fewest_is_a_floor_of_every_curve_and_of_every_mean_on_the_same_texts():
+    tested, given, names = model("average", outputs=5), batch(tuple(range(1, 13)) * 5), [*RANKINGS, "random", "fewest"]
+    measured = until_flip(RANKINGS, seed=1)(tested, given, tested(given))
+    frame = rows({f"removed_{name}": values.tolist() for name, values in measured.items()})
+    curves = erasure.flip_curves(frame, names).pivot(index="at", columns="quantity", values="value")
+    assert (curves.le(curves["flipped_fewest"], axis=0)).all(axis=None) and (curves.diff().dropna() >= 0).all(axis=None)
+    apart = (curves["flipped_fewest"] - curves["flipped_random"]).max()
+    assert curves.loc[0].eq(0).all() and apart > 0.1, "the property is not of curves that are equal"
+    ever = frame.loc[frame["removed_items"] > 1, "removed_attention_count"].notna().mean()
+    assert curves.loc[1, "flipped_attention"] == ever < 1, "texts that never flip count"
+    means = erasure.on_same_texts(erasure.add_flips(frame, names), names)
+    means = means[[f"removed_{name}_fraction" for name in names]]
+    assert means.notna().any(axis=None) and means.isna().any(axis=1).eq(means.isna().all(axis=1)).all()
+    assert (means.mean() >= means["removed_fewest_fraction"].mean()).all()

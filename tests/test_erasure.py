@@ -205,6 +205,7 @@ def test_one_item_against_the_others_by_hand(outputs, projection):
         expected |= {f"others_{of}": np.mean([each[p] for p in others]) for of, each in (("js", js), ("flip", flip))}
         for name, value in expected.items():
             assert found[f"attention_{name}"][row].item() == pytest.approx(value, abs=1e-9), name
+        assert found["largest_js"][row].item() == pytest.approx(max(js.values()), abs=1e-9)
         drawn = {way: found[f"attention_{way}_delta_js"][row].item() for way in ("paper", "authors_code")}
         assert min(abs(drawn["paper"] - (js[top] - js[place])) for place in others) < 1e-9
         assert min(abs(drawn["authors_code"] - (js[top] - js[place])) for place in items[1:]) < 1e-9

@@ -12,17 +12,35 @@ from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, title_of
 
 CELLS = ("flip_both", "flip_top_only", "flip_random_only", "flip_neither")
 FEW_TEXTS = 5  # on one side: the bootstrap says nothing of the ratio of two counts
+LEAD = 0.3, 0.5  # in attention, of the top item before the drawn one: around the 0.4 of Serrano & Smith, section 4.1
+NEAR_ZERO = 0.05  # nats
+AT = tuple(np.linspace(0, 1, 11).round(1).tolist())  # fractions of a text's items
 
 
 # --- one item
 
 
 def add_drawn(instances: pd.DataFrame) -> pd.DataFrame:
-    """The rows with drawn_negative: does the drawn item of figures 3 and 4 change the output more than the top one?"""
-    js = instances["top_attention_paper_delta_js"]
+    """The rows with what the top item of attention does beside others; `instances` have single_erasure as "top".
+
+    drawn_negative         whether the drawn item of figures 3 and 4 changes the output more than the top one
+    drawn_near_zero        whether the top one changes it more by less than NEAR_ZERO, of texts with a lead within LEAD
+                           in which it changes it more
+    top_share_js           of texts with such a lead: the top item's JSD, share of the largest of any single item
+    top_others_share_js    the mean of all other items' JSD, the same share
+    """
+    js, lead = (instances[f"top_attention_paper_delta_{name}"] for name in ("js", "alpha"))
+    leads, largest = lead.between(*LEAD), instances["top_largest_js"]
     declare("top_attention_negative", "fraction", "all others")
-    name = declare("drawn_negative", "fraction", "drawn item")
-    return instances.assign(**{name: (js < 0).astype(float).where(js.notna())})
+    near = f"top item less the drawn below {NEAR_ZERO:g} nats"
+    columns = {
+        declare("drawn_negative", "fraction", "drawn item"): (js < 0).astype(float).where(js.notna()),
+        declare("drawn_near_zero", "fraction", near): (js < NEAR_ZERO).astype(float).where(leads & (js > 0)),
+    }
+    for name, part, of in (("top_share", "js", "top item"), ("top_others_share", "others_js", "mean of the others")):
+        share = instances[f"top_attention_{part}"] / largest.where(leads & (largest > 0))
+        columns[declare(f"{name}_js", "fraction", f"JSD of the {of}, share of the largest")] = share
+    return instances.assign(**columns)
 
 
 def flip_tables(instances: pd.DataFrame, rankings: Iterable[str], ways: Iterable[str]) -> pd.DataFrame:
@@ -80,6 +98,32 @@ def ranking_rows(instances: pd.DataFrame, rankings: Sequence[str], part: str = "
     return pd.concat([kept.assign(ranking=name, **{removed: values}) for name, values in each], ignore_index=True)
 
 
+def on_same_texts(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+    """The rows with removed_<ranking>_fraction of texts that flip along every ranking and order alone, else NaN.
+
+    On these no ranking needs fewer items than "fewest"; along each alone, as in the paper, it may be of other texts.
+    """
+    found = [f"removed_{name}_fraction" for name in rankings]
+    needed = pd.concat([instances[found], *(orders(instances, name) for name in rankings)], axis=1)
+    every = needed.dropna(axis=1, how="all").notna().all(axis=1)
+    return instances.assign(**{name: instances[name].where(every) for name in found})
+
+
+def flip_curves(instances: pd.DataFrame, rankings: Iterable[str]) -> pd.DataFrame:
+    """In what share of the texts has the decision flipped after a fraction `at` of the items (AT) along each ranking?
+
+    `summarise` of flipped_<ranking>; texts of one item are left out, those that never flip count as not flipped. None
+    is above that of "fewest", the largest share that any order or set of so many items reaches.
+    """
+    several, tables = instances["removed_items"] > 1, []
+    for name, at in product(rankings, AT):
+        fractions = orders(instances, name)
+        flipped = (fractions <= at).mean(axis=1).where(several & fractions.notna().any(axis=None))
+        column = declare(f"flipped_{name}", "fraction", title_of(name))
+        tables.append(summarise(instances.assign(**{column: flipped}), [column]).assign(at=at))
+    return pd.concat(tables, ignore_index=True)
+
+
 # --- which ranking flips the decision sooner
 
 
@@ -111,6 +155,8 @@ def flips_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> p
         row = {"quantity": name, "value": float(np.exp(effect.value)), "low": low, "high": high}
         row |= {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
         row |= {"left_out": int((several & ~known.any(axis=1)).sum()), "n": effect.n, "seeds": signs.shape[1]}
+        of_seeds = {seed: float(np.exp(value)) for seed, value in effect.by_run.items()}
+        row |= {"of_seeds": of_seeds, "se_texts": row["value"] * effect.se}
         rows.append(key | row)
     return pd.DataFrame(rows)
 

@@ -57,7 +57,8 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
     negative, how many of these have a larger JSD; place, the position of the top item in the text, from 0; and
     with the item drawn as in the paper (`paper`: any but the top) and as in the authors' code (`authors_code`: any but
-    the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip.
+    the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip. Besides `largest_js`,
+    the largest JSD of any single item of the text.
 
     Args:
         seed: of the drawn items; each text has its own, whatever its batch.
@@ -84,9 +85,9 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
                 parts[f"{way}_flip"] = other["flip"]
             parts["place"] = (top - output.mask.to(torch.uint8).argmax(dim=1)).double()
             found |= {f"{of}_{part}": value.masked_fill(items < 2, torch.nan) for part, value in parts.items()}
-        return found
+        return found | {"largest_js": effects["js"].amax(dim=1).masked_fill(items < 2, torch.nan)}
 
-    units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()}
+    units = {f"{of}_{part}": unit for of in rankings for part, unit in UNITS.items()} | {"largest_js": "nats"}
     bounds = {part: CHANGE_BOUNDS for part in units if "_delta_" in part}
     return Quantity("top", erased, units, bounds)
 
