@@ -32,7 +32,7 @@ LEARNED_TYING = "tying_with_learned_embeddings"
 # Differs from the paper: training ends when dev AUC has not risen for so many epochs, not after 8 (appendix A).
 TO_THE_END = {"quick": {}, "paper": {"epochs": 100, "patience": 10}}
 AIM = {"divergence": "jsd", "tvd": "full"}  # of an adversary, Eq. 6 to 8
-OF_THE_BASE = ("delta", "eta", "epochs", "patience")  # options that an adversary does not share with its base
+OF_THE_BASE = ("delta", "eta", "epochs", "patience", "learning_rate")  # options that no adversary shares
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     of_kl = [run for run in parts["frozen_adversaries"] if run.option("divergence") == "kl"]
     assert {run.option("lambda") for run in of_kl} == {0.03, 0.1, 0.3, 1.0}
     assert {run.option("starts") for run in of_kl} == {"random"}, "from the base's own start JSD alone"
+    assert {run.option("learning_rate") for run in of_kl} == {1e-3} and of_kl[0].base.option("learning_rate") == 1e-4
     given = planned.runs("sparsity/frozen_adversaries", profile="paper", frozen_lambdas=[5])
     assert {(run.option("divergence"), run.option("lambda")) for run in given} == {("jsd", 0.0), ("jsd", 5.0)}
     with pytest.raises(ValueError, match="less than 1"):
@@ -125,7 +126,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     few = planned.runs("sparsity/spectrum", strengths=[0.5, 0, -1])
     assert [run.projection for run in few] == ["softmax", "sparsegen:-1", "sparsemax", "sparsegen:0.5"]
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
-    assert np.isnan(sparsegen_strength("softmax")) and np.isnan(sparsegen_strength("entmax:1.5"))
+    assert np.isnan([sparsegen_strength(name) for name in ("softmax", "entmax:1.5")]).all()
 
 
 def test_tables_2_and_5_are_the_trend_of_the_gradient_and_the_adversaries_farthest_away():
