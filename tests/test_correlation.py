@@ -4,10 +4,21 @@ import numpy as np
 import pandas as pd
 import planned
 import torch
+from scipy.stats import kendalltau
 from small import batch, model
 
 from lib import interventions
-from lib.analysis import add_entropies, add_violations, attention_weights, correlate, measure, violation_by_chance
+from lib.analysis import (
+    add_entropies,
+    add_unknown,
+    add_violations,
+    attention_weights,
+    correlate,
+    known,
+    measure,
+    violation_by_chance,
+)
+from lib.datasets.corpus import UNKNOWN
 from lib.importance import gradient, gradient_times_input, leave_one_out_with_sign, quantity
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run
@@ -51,6 +62,26 @@ def test_random_logits_do_as_chance_has_it():
     assert average[correlation.GRADIENT].mean() > 0.3, "and so do its own"
     gap = measured[correlation.GRADIENT_LEAVE_ONE_OUT] - measured[correlation.LEAVE_ONE_OUT]
     assert np.allclose(measured["gap_to_leave_one_out"], gap, equal_nan=True)
+
+
+def test_taus_of_known_words_are_scipys_over_the_tokens_that_have_a_vector():
+    tested, given, absent = model("average"), batch((4, 9, 14)), 7
+    given.tokens[1, 2:6] = torch.tensor([absent, UNKNOWN, absent, UNKNOWN])
+    given.tokens[2, 1:15] = torch.arange(8, 22)  # all known
+    with torch.no_grad():
+        tested.embedding.weight[absent] = 0  # a word that the file lacks; the unknown one has some vector
+    measures = [attention_weights, known, quantity("gradient_times_input", gradient_times_input)]
+    measured = add_unknown(measure(tested, [given], measures))
+    every, some = (correlate(measured, PAIRS[:1], among=among) for among in ("", "known"))
+    for row, ids in zip(some.to_dict("records"), given.tokens, strict=True):
+        inside = [place for place, word in enumerate(ids[1 : row["length"] + 1]) if word not in (UNKNOWN, absent)]
+        expected = kendalltau(row["attention_weights"][inside], row["gradient_times_input"][inside])
+        found = [row[f"{correlation.GRADIENT}_known{part}"] for part in ("", "_p")]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        assert np.isclose(row["unknown_attention"], 1 - row["attention_weights"][inside].sum(), atol=1e-6)
+    assert some[f"{correlation.GRADIENT}_known"][2] == every[correlation.GRADIENT][2], "all words are known"
+    assert some[f"{correlation.GRADIENT}_known"][1] != every[correlation.GRADIENT][1]
+    assert measured["unknown_share"].iloc[1:].tolist() == [4 / 9, 0] and measured["unknown_text"][2] == 0
 
 
 def test_values_stand_beside_those_that_the_paper_printed_of_the_same_quantities():

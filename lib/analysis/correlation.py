@@ -11,30 +11,51 @@ from torch.nn.utils.rnn import pad_sequence
 from lib.analysis.statistics import t_interval
 from lib.analysis.summaries import configurations
 from lib.analysis.token_values import column_of, pass_on, token_values
+from lib.datasets.corpus import UNKNOWN
 from lib.metrics import kendall_tau
 from lib.numerics import by_length
-from lib.quantity import tau_name
+from lib.quantity import Quantity, declare, tau_name, title_of
 
 SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
+# 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
+known = Quantity(
+    "known", lambda model, batch, output: (batch.tokens != UNKNOWN) & output.embeddings.any(dim=-1), "fraction"
+)
 
 
-def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]], among: str = "") -> pd.DataFrame:
     """The instances with Kendall's tau-b of each pair of token-level columns, over each text's own tokens.
 
     Jain & Wallace (2019), section 4.1. The pair ("attention", "gradient_times_input") gives the columns
     kendall_tau_attention_vs_gradient_times_input (tau-b), ..._p (two-sided) and ..._significant (1 where p <= .05).
     Undefined taus (a constant vector, a text of one token) are NaN in all three; a text that one of the two measures
     left out is left out here. KeyError: no such column. ValueError: the two arrays of a text differ in length.
+    With `among`, a column of 1 and 0 for each token such as "known", the taus are over the tokens that have 1, and
+    their columns are called kendall_tau_attention_vs_gradient_times_input_known and so on.
     """
     result = instances.copy()
     for pair in pairs:
-        name = tau_name(pair)
-        tau, p = taus(*(token_values(instances, side) for side in pair))
+        name, sides = tau_name(pair), [token_values(instances, side) for side in pair]
+        if among:
+            title, some = f"{title_of(name)}, {among} words", token_values(instances, among)
+            name = declare(tau_name((pair[0], f"{pair[1]}_{among}")), "tau-b", title)
+            sides = [[x if x is None else x[one > 0] for x, one in zip(side, some, strict=True)] for side in sides]
+        tau, p = taus(*sides)
         columns = {name: tau, f"{name}_p": p, f"{name}_significant": np.where(np.isnan(p), np.nan, p <= SIGNIFICANT)}
         left_out = pass_on(result["left_out"], map(column_of, pair), tuple(columns))
         result = result.assign(**columns, left_out=left_out)
     return result
+
+
+def add_unknown(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with what is on tokens that are not `known`: unknown_text (1 where there is one), ..._share and
+    ..._attention (of the text's tokens and weights), fractions.
+    """
+    weights, unknown = token_values(instances, "attention"), [one == 0 for one in token_values(instances, "known")]
+    parts = np.array([(of.any(), of.mean(), own[of].sum()) for own, of in zip(weights, unknown, strict=True)])
+    names = [declare(f"unknown_{part}", "fraction") for part in ("text", "share", "attention")]
+    return instances.assign(**dict(zip(names, parts.T, strict=True)))
 
 
 def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
