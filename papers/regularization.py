@@ -29,6 +29,7 @@ FROZEN = ("residual", "tying", "mlm")  # whose embeddings do not learn
 CLUSTERED = ("base", "frozen", "residual", "tying", "mlm")  # table 2; not concat, whose states are of another size
 FIGURE1 = ("base", "mlm")
 LEARNED_TYING = "tying_with_learned_embeddings"
+OURS = {"frozen": "frozen (ours)"}  # how table 1, which the paper prints without it, names it
 # Differs from the paper: training ends when dev AUC has not risen for so many epochs, not after 8 (appendix A).
 TO_THE_END = {"quick": {}, "paper": {"epochs": 100, "patience": 10}}
 AIM = {"divergence": "jsd", "tvd": "full"}  # of an adversary, Eq. 6 to 8

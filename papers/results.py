@@ -23,6 +23,7 @@ from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 from lib.training.cache import WEIGHTS
+from lib.training.runs import EVERY
 from papers.effects import EFFECT, MODEL
 from papers.settings import Settings
 
@@ -113,8 +114,9 @@ def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
     named = {name: str(row[name]) for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
     same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
     same = [run for run in same if (run.base or run).seed == row.get("seed")] or same or runs
-    options = set.intersection(*(set(run.options) for run in same))
-    return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={value}" for name, value in sorted(options))])
+    options = dict(set.intersection(*(set(run.options) for run in same)))
+    options |= {row["series"]: row["at"]} if row.get("series") in EVERY else {}  # of a value that is not the runs' own
+    return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={options[name]}" for name in sorted(options))])
 
 
 # --- files

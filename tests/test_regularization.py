@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from lib.analysis import add_average_precision, classification, effects_between
 from lib.analysis import information as information_of_runs
-from lib.analysis.dev import weigh
+from lib.analysis.dev import every_weight, weigh
 from lib.analysis.rationale import average_precision
 from lib.analysis.summaries import DROPS, FRAGILITY
 from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
@@ -26,12 +26,15 @@ from lib.interventions import permuted, substituted, token_probabilities, token_
 from lib.metrics import mutual_information as information
 from lib.metrics import probabilities
 from lib.models import AttentionClassifier
+from lib.quantity import Quantity
 from lib.training import Run, select, train
+from lib.training.fitting import evaluate
 from lib.training.runs import REGULARIZED
 from lib.training.tasks import MaskedLanguageModel, Tying, masked
 from lib.training.vectors import word_table
 from papers import PAPERS
 from papers.regularization import imitation, measure_imitations, variants
+from papers.results import recipe_text
 
 pytestmark = pytest.mark.usefixtures("one_cache")
 SMALL = (("embedding_size", 16), ("epochs", 2))
@@ -300,6 +303,21 @@ def test_dev_chooses_the_largest_weight_that_costs_no_f1_for_each_attention():
     deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert deltas == {"additive": 0.003, "dot": 0.9}
     assert select(models, attention="dot", seed=(0, 2)) == none and select(models) == models
+
+
+def test_every_weight_is_measured_on_test_and_kept_apart():
+    runs = [variant("tying", delta=delta, embeddings="frozen") for delta in (1.0, 10.0)]
+    models, alone = (
+        [train(run) for run in (BASE, *runs)],
+        Quantity("token_probability_mean", token_probability_mean, "fraction"),
+    )
+    rows = every_weight(models, "delta", [substituted(2), alone])
+    of = rows.set_index(["at", "quantity"])["value"]
+    assert set(rows["series"]) == {"delta"} and rows["at"].unique().tolist() == [1.0, 10.0], "the base has no delta"
+    for model, at in zip(models[1:], (1.0, 10.0), strict=True):
+        assert of[at, "f1"] == pytest.approx(evaluate(model.model, model.batches("test"))["f1"])
+    row = {"variant": "tying", "seed": 0, "series": "delta", "at": 1.0}
+    assert recipe_text(row, runs[1:]) == recipe_text(row | {"series": ""}, runs[:1])
 
 
 def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():

@@ -1,9 +1,12 @@
-"""What dev chooses: the value of a hyperparameter, and the epoch that a model keeps."""
+"""What dev chooses: the value of a hyperparameter, and the epoch that a model keeps; and what else it could choose."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
+from lib.analysis.measuring import measure_all
+from lib.analysis.summaries import DROPS, classification, summarise
+from lib.quantity import Quantity
 from lib.training import Trained
 
 SCORES = ["dev_auc", "dev_f1", "dev_loss", "epoch", "of"]
@@ -31,3 +34,18 @@ def weigh(trained: Sequence[Trained], option: str) -> pd.DataFrame:
     values, attention = table[option], table["attention"]
     best = values.mask(table["costs_f1"]).groupby(attention).transform("max")
     return table.assign(chosen=values.eq(best.fillna(values.groupby(attention).transform("min"))))
+
+
+def every_weight(trained: Sequence[Trained], option: str, quantities: Sequence[Quantity]) -> pd.DataFrame:
+    """What the models with each value of an option give on test, chosen or not; those without the option are left out.
+
+    F1 and its DROPS, of all texts, and the mean token probability of those classified correctly, as rows of `summarise`
+    with `series`, the option, and `at`, its value. quantities: `interventions.substituted` and token_probability_mean.
+    """
+    rows = []
+    for model in (one for one in trained if option in one.run.defaults):
+        measured = measure_all([model], quantities)
+        right = summarise(measured[measured["label"] == measured["prediction"]], ["token_probability_mean"])
+        both = pd.concat([classification(measured, ["f1", *DROPS]), right])
+        rows.append(both.assign(series=option, at=model.run.option(option)))
+    return pd.concat(rows, ignore_index=True)
