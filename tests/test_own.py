@@ -3,7 +3,6 @@
 import codecs
 import csv
 import gzip
-import importlib
 import io
 import json
 import pickle
@@ -18,7 +17,6 @@ import pytest
 import notebooks
 from lib import datasets
 from lib.datasets import DataError, own, own_text
-from lib.datasets.own import looks_like_labels, looks_like_texts
 from tools.report.__main__ import main
 from tools.report.parameters import report_name
 from tools.report.run import fingerprint
@@ -91,32 +89,6 @@ def test_every_form_gives_the_same_texts_and_classes(tmp_path, name):
     assert labels_of(corpus) == dict(ROWS) and corpus.classes == ("bad", "good", "so-so")
     assert [len(split) for split in corpus.splits] == [42, 9, 9]
     assert [np.bincount(split.labels).tolist() for split in corpus.splits] == [[14] * 3, [3] * 3, [3] * 3]
-    assert not any("UTF-8" in note for note in corpus.notes), "nothing was guessed"
-
-
-LANGUAGES = {"es": "cp1252", "pl": "cp1250", "ru": "cp1251", "el": "cp1253", "zh": "gb18030", "ja": "cp932"}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_another_encoding_is_guessed_and_the_guess_is_shown(tmp_path, language):
-    sentences = importlib.import_module(f"spacy.lang.{language}.examples").sentences
-    encoding, lasting = LANGUAGES[language], [f"{text} ({i})" for i, text in enumerate(sentences * 6)]
-    known = [text.encode(encoding, "ignore").decode(encoding) for text in lasting]
-    content = separated((text, i % 2) for i, text in enumerate(known)).encode(encoding)
-    corpus = datasets.load(own_text(put(tmp_path, content)))
-    assert labels_of(corpus) == {text: str(i % 2) for i, text in enumerate(known)}
-    [note] = [note for note in corpus.notes if "is not UTF-8" in note]
-    assert any(word.strip('",;|.')[:30] in note for word in " ".join(known).split() if not word.isascii())
-
-
-@pytest.mark.parametrize(
-    ("word", "encoding", "other"),
-    [("Søren", "cp1252", "Sřren"), ("£5", "cp1252", "Ł5"), ("Michał", "cp1250", "Micha³")],
-)
-def test_of_two_readings_the_likely_one_is_taken_and_both_are_shown(tmp_path, word, encoding, other):
-    content = separated((f"{text} {word}", label) for text, label in rows()).encode(encoding)
-    [note] = datasets.load(own_text(put(tmp_path, content))).notes[-1:]
-    assert f"It was read as {encoding}, a guess" in note and f"{word!r} (in " in note and f" {other!r})" in note
 
 
 def notes_of(folder, records, **given):
@@ -136,11 +108,6 @@ def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
     assert "The text of row 62 has 2 lines that look like records" in notes_of(tmp_path, swallowed)
     alike = [(text, ("Good", "'good'", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
     assert "Classes of the same words, which stay apart: \"'good'\", 'Good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
-    more = [(text, text[::-1], label, i % 3, "one") for i, (text, label) in enumerate(rows())]
-    put(tmp_path, separated(more, ("text", "title", "label", "year", "split")))
-    notes = " ".join(datasets.load(own_text(path)).notes)
-    assert "the text could be 'title' too" in notes and "the label could be 'year' too" in notes
-    assert "The column 'split' was not used" in notes
 
 
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):
@@ -177,19 +144,10 @@ def test_texts_are_cut_into_sentences_of_lower_case_tokens(tmp_path):
     assert [len(split) for split in limited.splits] == [10, 10, 4]
 
 
-def test_columns_are_found_by_their_names_or_by_their_looks(tmp_path):
+def test_columns_are_found_by_their_names(tmp_path):
     records = [(i, f"Dr {i}", text, text[::-1], label, 2000 + i % 3) for i, (text, label) in enumerate(rows())]
     header = ("number", "author", "Text", "backwards", "LABEL", "year")
     assert own_text(put(tmp_path, separated(records, header))).reading == own.Reading("Text", "LABEL")
-    looks = [(text, label, i) for i, (text, label) in enumerate(rows())]
-    assert own_text(put(tmp_path, separated(looks, ("review", "stars", "n")))).reading == own.Reading("review", "stars")
-    assert own_text(str(tmp_path / "my.csv"), "review", "stars") == own_text(str(tmp_path / "my.csv"))
-    texts, labels = zip(*rows(), strict=True)
-    assert looks_like_texts(texts) and not looks_like_labels(texts)
-    assert looks_like_labels(labels) and not looks_like_texts(labels)
-    assert looks_like_texts(["这部电影非常好看,强烈推荐给所有人" + str(i) for i in range(9)]), "without spaces"
-    assert not looks_like_labels(["one"] * 9) and not looks_like_labels([str(i) for i in range(9)])
-    assert not looks_like_labels([["a"], ["b"]] * 5) and not looks_like_texts([None] * 5)
 
 
 def test_splits_that_are_drawn_keep_the_shares_of_the_classes(tmp_path):
@@ -233,7 +191,8 @@ def test_the_name_depends_on_the_content_and_tells_no_folder(tmp_path):
 JSON = {"name": "my.jsonl"}
 TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
-    (separated(rows()).encode("utf-16")[:-1], "is not UTF-8, nor in any encoding", {}),
+    (separated(rows()).encode("utf-16")[:-1], "my.csv is not UTF-8; save it as UTF-8", {}),
+    ("text,label\nMichał,1\n".encode("cp1250"), "my.csv is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)", {}),
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
     (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
     (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
@@ -245,13 +204,17 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (json_lines(rows(), '{"text": 7, "label": "bad"}'), "1 of 61 records cannot be used (row 61: 7, 'bad')", JSON),
     (b"PK\x03\x04", "my.xlsx is not read; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
-    ("text\n" + "a fine film\n" * 9, "is the label? 0 columns look like it; ", {}),
-    (separated(rows()[1:], rows()[0]), "the first row alone must name the columns, but", {}),
+    ("text\n" + "a fine film\n" * 9, "which column is the label? Name it by label_column; its columns: 'text'", {}),
+    (separated(rows()[1:], rows()[0]), "which column is the text? Name it by text_column; its columns: 'Number", {}),
     (separated([*rows(), ("text", "label")]), "must name the columns, but 'text' there is a text below too", {}),
     (separated(rows()), "the column 'label' can be one of", {"text_column": "label", "label_column": "label"}),
     (b'{"text": "a b c", "text": "d", "label": 1}', "is no JSON (a name is there twice)", {"name": "my.jsonl"}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
-    (separated(TWO, ("title", "body", "label")), "is the text? 2 columns look like it: 'title', 'body'; name it", {}),
+    (
+        separated(TWO, ("title", "body", "label")),
+        "is the text? Name it by text_column; its columns: 'title',",
+        {},
+    ),
     (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),
     (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv: 1 of 61 records cannot be used (row 63: 'last', '')", {}),
     (changed(3, (" ", "bad")), "(row 5: ' ', 'bad'); each needs a text in 'text' and a name or number in 'label'", {}),
@@ -308,10 +271,10 @@ def test_a_report_is_named_after_the_file_alone_and_made_again_when_it_has_chang
     assert fingerprint(study, asked) != first
 
 
-PARAMETERS = f'data = ""\nlabel_column = ""\n{notebooks.PARAMETERS}'
+PARAMETERS = f'data = ""\ntext_column = ""\nlabel_column = ""\n{notebooks.PARAMETERS}'
 CARD = """
 from lib import datasets, tables
-corpus = datasets.load(datasets.own_text(data, label_column=label_column), profile)
+corpus = datasets.load(datasets.own_text(data, text_column, label_column), profile)
 tables.sentences(*datasets.about(corpus, spec=datasets.spec(corpus.name)))
 tables.show(datasets.card(corpus), index="what")
 """
@@ -324,7 +287,8 @@ def test_a_notebook_from_a_file_to_a_page(tmp_path, monkeypatch, forked_kernels)
     notebooks.save(tmp_path / "small.ipynb", *CARD.strip().split("\n"), parameters=PARAMETERS)
     records = [(f"{text} {HOSTILE}", HOSTILE if label == "good" else label) for text, label in ROWS]
     put(tmp_path, separated(records, (HOSTILE, "stars")).encode("utf-16"), "my reviews.csv")
-    assert main([*"small -p label_column stars --notebooks . --output out -p data".split(), "my reviews.csv"]) == 0
+    given = ["-p", "text_column", HOSTILE, "-p", "label_column", "stars", "-p", "data", "my reviews.csv"]
+    assert main([*"small --notebooks . --output out".split(), *given]) == 0
     [page] = (tmp_path / "out").glob("small-own-my_reviews-*.html")
     text = page.read_text()
     assert "my reviews.csv" in text and "drawn at random, always the same" in text

@@ -1,15 +1,14 @@
 """One's own text as a dataset: a file (CSV, TSV, JSON lines, Parquet), its columns of texts and labels, its splits."""
 
+import codecs
 import csv
 import hashlib
 import io
 import re
 import reprlib
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from statistics import mean
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from pyarrow import ArrowException, parquet
 from lib.datasets import files, text
 from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
 from lib.datasets.corpus import Instance
-from lib.datasets.encoding import decoded
 from lib.datasets.files import DataError
 
 ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -74,8 +72,7 @@ def own_text(
 
     Args:
         data: a file, by its path or its path in a home of data.
-        text_column, label_column, split_column: names of columns; None: the ones called text, label and split, else the
-            only one that looks like texts and the only one that looks like labels.
+        text_column, label_column, split_column: names of columns; None: the ones called text, label and split.
         skip_incomplete: leaves out the records without a text or a label. most_tokens: longer texts are cut there.
     Raises:
         DataError: whatever is wrong with the file, in one sentence.
@@ -139,7 +136,6 @@ class Table(NamedTuple):
 
     file: str
     frame: pd.DataFrame
-    notes: tuple[str, ...]
 
 
 def _table(path: Path, content: bytes) -> Table:
@@ -147,7 +143,7 @@ def _table(path: Path, content: bytes) -> Table:
     form = Path(path.name.removesuffix(".gz")).suffix.lower()
     if form not in ALLOWED:
         raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
-    text, notes = ("", ()) if form == ".parquet" else decoded(path, content)
+    text = "" if form == ".parquet" else _decoded(path, content)
     files.refuse_more(path, max(map(text.count, "\n\r")), *ROWS)
     if form == ".parquet":
         frame = _parquet(path, content)
@@ -163,7 +159,16 @@ def _table(path: Path, content: bytes) -> Table:
     files.refuse_more(path, frame.size / 1e6, 50, "million cells")
     if frame.empty:
         raise DataError(f"{path} is empty; it needs one record for each text, with its label")
-    return Table(path.name, frame.astype(object).where(frame.notna(), None), notes)
+    return Table(path.name, frame.astype(object).where(frame.notna(), None))
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    """The text of a file in UTF-8, or in UTF-16 by its mark."""
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return files.sound(content.decode(encoding), str(path))
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
 def _parquet(path: Path, content: bytes) -> pd.DataFrame:
@@ -203,47 +208,30 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
 
 
 def _columns(table: Table, given: Reading) -> Reading:
-    """The reading with its columns as given, else as they look."""
+    """The reading with its columns as given, else those of their names."""
     (text, label, split, *_), frame = given, table.frame
     if unknown := [name for name in (text, label, split) if name and name not in frame]:
         raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in (text, label) and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
-    text = text or _only(table, "text", looks_like_texts, {label, split})
-    label = label or _only(table, "label", looks_like_labels, {text, split})
+    text = text or _called(table, "text", {label, split})
+    label = label or _called(table, "label", {text, split})
     if twice := {text, label} & {split} or {text} & {label}:
         raise DataError(f"{table.file}: the column {twice.pop()!r} can be one of text, label and split alone")
     return given._replace(text=text, label=label, split=split)
 
 
-def _only(table: Table, role: str, looks_like: Callable[[Sequence], bool], taken: set[str]) -> str:
-    """The column called as its role, else the only one that looks like it."""
-    frame = table.frame.drop(columns=taken, errors="ignore")
-    called = [name for name in frame if name.lower() == role]
-    fitting = called or [name for name in frame if looks_like(frame[name].tolist())]
-    if len(fitting) != 1:
-        named = f": {str(fitting)[1:-1][:300]}" if fitting else ""
-        seen = f"{len(fitting)} columns look like it{named}; name it by {role}_column"
+def _called(table: Table, role: str, taken: set[str]) -> str:
+    """The column called as its role."""
+    named = [name for name in table.frame if name not in taken and name.lower() == role]
+    if len(named) != 1:
         columns = str([*table.frame])[1:-1][:300]
-        raise DataError(f"{table.file}: which column is the {role}? {seen}; its columns: {columns}")
-    if fitting[0] in frame[fitting[0]].tolist():
-        header = f"the first row alone must name the columns, but {fitting[0][:40]!r} there is a {role} below too"
-        raise DataError(f"{table.file}: {header}; add a first row such as text,label, or leave such records out")
-    return fitting[0]
-
-
-def looks_like_texts(values: Sequence) -> bool:
-    """Whether a column holds running text: strings of three words or fifteen characters, most of them different."""
-    texts = [value for value in values if isinstance(value, str) and value.strip()]
-    many = texts and 2 * len(texts) >= len(values) and 2 * len(set(texts)) >= len(texts)
-    return bool(many) and (mean(len(text.split()) for text in texts) >= 3 or mean(map(len, texts)) >= 15)
-
-
-def looks_like_labels(values: Sequence) -> bool:
-    """Whether a column holds names of classes: short, at least two, and each of them three times or more."""
-    names = [str(value).strip() for value in values if isinstance(value, str | int | float)]
-    return len(names) == len(values) and 2 <= len(set(names)) <= len(names) / 3 and max(map(len, names)) <= 200
+        raise DataError(f"{table.file}: which column is the {role}? Name it by {role}_column; its columns: {columns}")
+    if named[0] in table.frame[named[0]].tolist():
+        header = f"the first row alone must name the columns, but {named[0][:40]!r} there is a {role} below too"
+        raise DataError(f"{table.file}: {header}; leave such records out")
+    return named[0]
 
 
 def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
@@ -257,11 +245,11 @@ def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFr
         all_same = f"all {len(names):,} records have the label {known[0]!r}"
         raise DataError(f"{table.file}: {all_same}; a classifier needs at least two classes")
     classes = tuple(sorted(known, key=float) if all(map(NUMBER.fullmatch, known)) else known)
-    notes = [f"In {table.file} {reading.text!r} is the text, {reading.label!r} is the label.", *_others(table, reading)]
+    notes = [f"In {table.file} {reading.text!r} is the text, {reading.label!r} is the label."]
     notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
     records["label"] = names.map({name: label for label, name in enumerate(classes)})
     drawn = _draw_splits(records, classes, table.file, bool(reading.split))
-    return classes, records, [*notes, *left_out, *_alike(classes), *_swallowed(records, known), *drawn, *table.notes]
+    return classes, records, [*notes, *left_out, *_alike(classes), *_swallowed(records, known), *drawn]
 
 
 def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
@@ -300,16 +288,6 @@ def _visible(name: str) -> str:
     """A name without what cannot be seen: Unicode's composed form, plain single spaces, no marks of no width."""
     signs = unicodedata.normalize("NFC", name)
     return " ".join("".join(one for one in signs if unicodedata.category(one) != "Cf" or one in JOINERS).split())
-
-
-def _others(table: Table, reading: Reading) -> Iterator[str]:
-    """Notes on the columns that could have been the text, the label or the split too."""
-    rest = table.frame.drop(columns=[name for name in reading[:3] if name])
-    for role, looks_like in (("text", looks_like_texts), ("label", looks_like_labels)):
-        if others := [name for name in rest if looks_like(rest[name].tolist())]:
-            yield f"By its looks the {role} could be {' or '.join(map(repr, others[:5]))} too ({role}_column)."
-    if not reading.split and "split" in rest.columns.str.lower():
-        yield "The column 'split' was not used: it names no split such as train."
 
 
 def _alike(classes: tuple[str, ...]) -> list[str]:
