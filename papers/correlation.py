@@ -16,7 +16,7 @@ from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
 from lib.quantity import CHANGE_BOUNDS, declare, tau_name, unit_of
 from lib.training import Run
-from papers.effects import UNIFORM, model_name, split_models
+from papers.effects import model_name, split_models
 from papers.paper import Paper
 from papers.settings import Attentions, Encoders, OwnModel, Settings, one_of, setting
 
@@ -118,22 +118,6 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
             row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
             rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []
     return pd.DataFrame(rows)
-
-
-def add_permutation_shares(instances: pd.DataFrame) -> pd.DataFrame:
-    """With `permutation` of texts whose attention is not uniform, and as a share of the largest change in these."""
-    uneven, most = instances["entropy_of_attention"] <= UNIFORM, instances["largest_change"]
-    change, names = instances["permutation"], ("permutation_of_uneven", "permutation_share")
-    shares = change.where(uneven), (change / most).where(uneven & (most > 0))
-    return instances.assign(**{declare(name, "fraction"): share for name, share in zip(names, shares, strict=True)})
-
-
-def add_adversary_shares(instances: pd.DataFrame) -> pd.DataFrame:
-    """With the JSD of the adversary, the optimum where it is known, and of that by chance, as shares of the largest."""
-    method = "exact" if "adversary_exact_jsd" in instances else "gradient"
-    most = instances["largest_jsd"].where(instances["length"] > 1)
-    jsd = {"adversary_share": f"adversary_{method}_jsd", "chance_share": f"adversary_{method}_by_chance"}
-    return instances.assign(**{declare(name, "fraction"): instances[of] / most for name, of in jsd.items()})
 
 
 def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

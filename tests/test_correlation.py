@@ -7,22 +7,14 @@ import torch
 from scipy.stats import kendalltau
 from small import batch, model
 
-from lib import interventions
-from lib.analysis import (
-    add_entropies,
-    add_unknown,
-    add_violations,
-    attention_weights,
-    correlate,
-    known,
-    measure,
-    violation_by_chance,
-)
+from lib import analysis, interventions
+from lib.analysis import attention_weights, correlate, known, measure, violation_by_chance
 from lib.datasets.corpus import UNKNOWN
 from lib.importance import gradient, gradient_times_input, leave_one_out_with_sign, quantity
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run
 from papers import PAPERS, correlation
+from papers.effects import UNIFORM
 
 LOO = "leave_one_out_of_input"
 PAIRS = [("attention", name) for name in ("gradient_times_input", LOO)]
@@ -45,9 +37,9 @@ def untrained(seeds=4, texts=40, length=14) -> pd.DataFrame:
                 tested.decoder.weight.mul_(8)
             given = batch((length,) * texts, seed=seed)
             frames.append(measure(tested, [given], measures, Run("planted", encoder, "additive", seed=seed)))
-    measured = add_violations(pd.concat(frames, ignore_index=True), ["attention"])
-    measured = correlation.add_differences(add_entropies(correlate(measured, PAIRS), ["attention"]))
-    return correlation.add_adversary_shares(correlation.add_permutation_shares(measured))
+    measured = analysis.add_violations(pd.concat(frames, ignore_index=True), ["attention"])
+    measured = correlation.add_differences(analysis.add_entropies(correlate(measured, PAIRS), ["attention"]))
+    return analysis.add_adversary_shares(analysis.add_permutation_shares(measured, UNIFORM))
 
 
 def test_random_logits_do_as_chance_has_it():
@@ -71,7 +63,7 @@ def test_taus_of_known_words_are_scipys_over_the_tokens_that_have_a_vector():
     with torch.no_grad():
         tested.embedding.weight[absent] = 0  # a word that the file lacks; the unknown one has some vector
     measures = [attention_weights, known, quantity("gradient_times_input", gradient_times_input)]
-    measured = add_unknown(measure(tested, [given], measures))
+    measured = analysis.add_unknown(measure(tested, [given], measures))
     every, some = (correlate(measured, PAIRS[:1], among=among) for among in ("", "known"))
     for row, ids in zip(some.to_dict("records"), given.tokens, strict=True):
         inside = [place for place, word in enumerate(ids[1 : row["length"] + 1]) if word not in (UNKNOWN, absent)]
@@ -82,6 +74,15 @@ def test_taus_of_known_words_are_scipys_over_the_tokens_that_have_a_vector():
     assert some[f"{correlation.GRADIENT}_known"][2] == every[correlation.GRADIENT][2], "all words are known"
     assert some[f"{correlation.GRADIENT}_known"][1] != every[correlation.GRADIENT][1]
     assert measured["unknown_share"].iloc[1:].tolist() == [4 / 9, 0] and measured["unknown_text"][2] == 0
+
+
+def test_an_adversary_is_far_from_half_of_ln_2_on_where_it_was_searched_and_there_is_another_token():
+    rows = pd.DataFrame({"length": [9, 9, 9, 1, 9], "largest_jsd": [0.6, 0.69, 0.3, 0.0, 0.6]})
+    rows = rows.assign(adversary_gradient_jsd=[0.55, 0.35, 0.3, 0.0, np.nan], adversary_gradient_by_chance=0.3)
+    done = analysis.add_adversary_shares(rows)
+    assert done["adversary_gradient_far"].tolist()[:3] == [1, 1, 0] and "adversary_exact_far" not in done
+    assert done["adversary_gradient_farthest"].tolist()[:3] == [1, 0, 1]
+    assert done[["adversary_gradient_far", "adversary_gradient_farthest"]][3:].isna().all(axis=None)
 
 
 def test_values_stand_beside_those_that_the_paper_printed_of_the_same_quantities():

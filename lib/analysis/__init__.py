@@ -2,7 +2,7 @@
 
 from lib.analysis import adversaries, erasure, ground_truth
 from lib.analysis.baseline import against_baseline, baseline
-from lib.analysis.correlation import add_unknown, correlate, known, trends
+from lib.analysis.correlation import add_adversary_shares, add_permutation_shares, add_unknown, correlate, known, trends
 from lib.analysis.dev import dev_scores, every_weight, weigh
 from lib.analysis.measuring import attention_weights, examples, joined, left_out, max_attention, measure, measure_all
 from lib.analysis.rationale import add_average_precision, attention_on_rationale

@@ -1,4 +1,7 @@
-"""Rank correlation: of two measures over the tokens of a text, and of a dial with a quantity's mean."""
+"""Jain & Wallace (2019): rank correlation of measures over the tokens of a text, and how far other attention gets.
+
+Also the rank correlation of a dial with a quantity's mean (Meister et al. 2021).
+"""
 
 from collections.abc import Iterable
 
@@ -14,7 +17,7 @@ from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.datasets.corpus import UNKNOWN
 from lib.metrics import kendall_tau
 from lib.numerics import by_length
-from lib.quantity import Quantity, declare, tau_name, title_of
+from lib.quantity import JSD_BOUNDS, Quantity, declare, tau_name, title_of
 
 SIGNIFICANT = 0.05
 CELLS = 2**20  # most tokens in one call of kendall_tau
@@ -72,6 +75,34 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
         x, y = (pad_sequence(side, batch_first=True) for side in sides)
         tau[rows], p[rows] = (part.numpy() for part in kendall_tau(x, y, mask))
     return tau, p
+
+
+def add_permutation_shares(instances: pd.DataFrame, uniform: float) -> pd.DataFrame:
+    """With `permutation` of texts whose attention is not uniform, and as a share of the largest change in these.
+
+    uniform: the share of the largest entropy beyond which attention counts as such.
+    """
+    uneven, most = instances["entropy_of_attention"] <= uniform, instances["largest_change"]
+    change, names = instances["permutation"], ("permutation_of_uneven", "permutation_share")
+    shares = change.where(uneven), (change / most).where(uneven & (most > 0))
+    return instances.assign(**{declare(name, "fraction"): share for name, share in zip(names, shares, strict=True)})
+
+
+def add_adversary_shares(instances: pd.DataFrame) -> pd.DataFrame:
+    """With the JSD of the adversary, the optimum where it is known, and of that by chance, as shares of the largest.
+
+    Also whether search and optimum get to half of ln 2 (..._far), and to .9 of the largest (..._farthest): 1 or 0.
+    """
+    most = instances["largest_jsd"].where(instances["length"] > 1)
+    method = "exact" if "adversary_exact_jsd" in instances else "gradient"
+    shares = {"adversary_share": instances[f"adversary_{method}_jsd"] / most}
+    shares["chance_share"] = instances[f"adversary_{method}_by_chance"] / most
+    for name in ("adversary_gradient", "adversary_exact"):
+        if f"{name}_jsd" in instances:
+            share = instances[f"{name}_jsd"] / most
+            far = (share * most >= JSD_BOUNDS[1] / 2, share >= 0.9)
+            shares[f"{name}_far"], shares[f"{name}_farthest"] = (of.astype(float).where(share.notna()) for of in far)
+    return instances.assign(**{declare(name, "fraction"): share for name, share in shares.items()})
 
 
 def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
