@@ -32,14 +32,14 @@ def add_drawn(instances: pd.DataFrame) -> pd.DataFrame:
     js, lead = (instances[f"top_attention_paper_delta_{name}"] for name in ("js", "alpha"))
     leads, largest = lead.between(*LEAD), instances["top_largest_js"]
     declare("top_attention_negative", "fraction", "all others")
-    near = f"top item less the drawn below {NEAR_ZERO:g} nats"
+    near = f"ΔJS below {NEAR_ZERO:g} nats"
     columns = {
         declare("drawn_negative", "fraction", "drawn item"): (js < 0).astype(float).where(js.notna()),
         declare("drawn_near_zero", "fraction", near): (js < NEAR_ZERO).astype(float).where(leads & (js > 0)),
     }
-    for name, part, of in (("top_share", "js", "top item"), ("top_others_share", "others_js", "mean of the others")):
+    for name, part, of in (("top_share", "js", "top item"), ("top_others_share", "others_js", "others")):
         share = instances[f"top_attention_{part}"] / largest.where(leads & (largest > 0))
-        columns[declare(f"{name}_js", "fraction", f"JSD of the {of}, share of the largest")] = share
+        columns[declare(f"{name}_js", "fraction", f"{of}, share of the largest")] = share
     return instances.assign(**columns)
 
 

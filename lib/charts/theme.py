@@ -98,15 +98,16 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
 def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt.FacetChart:
     """The layers once for each encoder (side by side) and attention (below each other) that occurs in the frame.
 
-    Where each encoder has one attention, all stand side by side. The layers have no data of their own, `alt.Chart()`:
-    each draws what its filter takes from `frame`.
+    Where each encoder has one attention, these are `facets`. The layers have no data of their own, `alt.Chart()`: each
+    draws what its filter takes from `frame`.
     """
-    titles = frame[["encoder", "attention"]].astype(str).map(title_of)
-    width = min(WIDEST, (WIDTH - 60) // titles["encoder"].nunique() - 18)
-    drawn = alt.layer(*layers, data=ordered(frame.assign(**titles), *titles)).properties(width=width, height=height)
-    several = frame.groupby("encoder")["attention"].nunique().max() > 1
-    rows = {"row": in_order(alt.Row, "attention")} if several else {}
-    return drawn.facet(column=in_order(alt.Column, "encoder"), **rows)
+    titled_rows = frame.assign(**frame[["encoder", "attention"]].astype(str).map(title_of))
+    if titled_rows.groupby("encoder")["attention"].nunique().max() == 1:
+        return facets(titled_rows, layers, "encoder", height)
+    width = min(WIDEST, (WIDTH - 60) // titled_rows["encoder"].nunique() - 18)
+    drawn = alt.layer(*layers, data=ordered(titled_rows, "encoder", "attention"))
+    drawn = drawn.properties(width=width, height=height)
+    return drawn.facet(column=in_order(alt.Column, "encoder"), row=in_order(alt.Row, "attention"))
 
 
 def facets(
