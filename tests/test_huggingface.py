@@ -12,7 +12,6 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.importance.attention import inner_attention, rollout
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
@@ -102,8 +101,6 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
     row = weights[where[0]][:, where[1], 0]
     assert torch.allclose(output.logits, logits, atol=1e-9)
     assert torch.allclose(bert(ids, attention_mask=inside(given).long()).logits, logits, atol=1e-9), "left as it was"
-    rows = inside(given)[:, None, None].expand(-1, 2, 2, -1)
-    assert torch.allclose(adapted.inner_attention(given)[rows], torch.stack(weights, dim=1)[rows])
     own = row.masked_fill(~given.mask, 0)
     assert torch.allclose(output.attention, own / own.sum(dim=1, keepdim=True), atol=1e-12)
     assert (row[:, 0] > 1e-3).all(), "special tokens have weight, and keep it"
@@ -186,19 +183,6 @@ def test_interventions_go_through_one_head(transformers, tokenizer, given):
         assert torch.allclose(jsd, jensen_shannon(attention, output.attention))
 
 
-def test_explanations_by_hand(transformers, tokenizer, given):
-    bert = tiny(transformers)
-    adapted = HuggingFaceClassifier(bert, tokenizer)
-    first, second = by_hand(bert, adapted.ids[given.tokens], inside(given))[1]
-    identity = torch.eye(given.tokens.shape[1]).double()
-    by_layer = [(weights.mean(dim=1) + identity) / 2 for weights in (first, second)]
-    rows = {"averaged": (first + second).mean(dim=1)[:, 0], "rollout": (by_layer[1] @ by_layer[0])[:, 0]}
-    assert torch.allclose(rollout(torch.stack([first, second], dim=1))[:, 0], rows["rollout"])
-    for aggregation, row in rows.items():
-        expected = row.masked_fill(~given.mask, 0) / row.masked_fill(~given.mask, 0).sum(dim=1, keepdim=True)
-        assert torch.allclose(inner_attention(aggregation)(adapted, given, adapted(given)), expected, atol=1e-9)
-
-
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
     corpus = corpus_of()
     written = corpus_in_subwords(corpus, tokenizer, 510)
@@ -255,8 +239,8 @@ def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, 
     assert own.model.order == [1, 0]
     assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
     left_out = importance.quantity("loo", importance.leave_one_out)
-    quantities = [attention_weights, inner_attention("rollout"), left_out]
+    quantities = [attention_weights, left_out]
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
-    measured = correlate(measure_all([own], quantities), [("attention", "loo"), ("inner_rollout", "loo")])
+    measured = correlate(measure_all([own], quantities), [("attention", "loo")])
     summary = summarise(measured).set_index("quantity")
-    assert summary.loc["kendall_tau_inner_rollout_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
+    assert summary.loc["kendall_tau_attention_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6

@@ -1,7 +1,7 @@
 """A Hugging Face classifier with the interface: its attention is one head's row of the classifying token.
 
 BERT and its like read out the state of their first word. The weights of one head at that word are a mechanism: they can
-be replaced. An average over heads, or rollout, is an explanation: `lib.importance.inner_attention` measures it.
+be replaced.
 
 A recorder goes down to every layer as the option `recorder` of the forward pass; our attention function, registered
 with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
@@ -103,12 +103,6 @@ class HuggingFaceClassifier(nn.Module):
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
         return self._logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
-
-    def inner_attention(self, batch: Batch) -> Tensor:
-        """The attention of all layers, (batch, layer, head, word, word): rows sum to 1 over the text's words."""
-        recorder = Recorder(self.head, batch.mask)
-        self._logits(self._embed(batch.tokens), batch.mask, recorder)
-        return torch.stack(recorder.weights, dim=1)
 
     def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | None") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""

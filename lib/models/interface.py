@@ -42,9 +42,9 @@ class ModelOutput:
 class AttentionModel(Protocol):
     """Any torch module with these four methods can be measured; `check_interface` verifies them.
 
-    Optional: projection(scores, mask) -> attention, where that is not softmax; inner_attention(batch) where the
-    first word's state is read out; without_text(batch) -> logits of an empty text, where all-zero attention does not
-    give them; `words_at_once`, the most words of one forward pass; `vocabulary`, where it is not the dataset's.
+    Optional: projection(scores, mask) -> attention, where that is not softmax; without_text(batch) -> logits of an
+    empty text, where all-zero attention does not give them; `words_at_once`, the most words of one forward pass;
+    `vocabulary`, where it is not the dataset's.
     """
 
     def __call__(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
