@@ -36,8 +36,8 @@ class Finding:
     sentence: str
     source: str
     quantity: str
-    predicts: str
     effect: Mapping[str, Any]
+    predicts: str = "above"
     unit: str = "fraction"
     d: float = 0.0
     threshold: float | str = 0.0

@@ -16,7 +16,9 @@ from lib.analysis.statistics import FEW, interval, mean_over
 from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
-FOUND = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", "n", "word", "left_out"]
+MAIN = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", "n", "word", "left_out", "vectors"]
+SECOND = ["effect", "low", "high", "runs", "word", "vectors"]
+FOUND = [*MAIN, *(f"second_{name}" for name in SECOND)]
 
 
 def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
@@ -24,13 +26,17 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
 
     effect is the mean over runs, [low, high] its 95% interval over runs and texts, NaN with fewer than three runs;
     of a ratio both are ratios. The word is "" for a level, and where the model is left out. `these_models`: the
-    question is about these very models, so that only texts vary.
+    question is about these very models, so that only texts vary. second_: of the runs from other word vectors.
     """
-    groups = {}
+    groups, keys = {}, ["finding", "dataset", "model"]
     for row in effects.to_dict("records"):
-        groups.setdefault((row["finding"], row["dataset"], row["model"]), []).append(row)
-    found = [judge_model(FINDINGS[key[0]], rows, these_models) for key, rows in groups.items() if key[0] in FINDINGS]
-    return pd.DataFrame(sorted(found, key=lambda row: [*FINDINGS].index(row["finding"])), columns=FOUND)
+        groups.setdefault((bool(row.get("second")), *(row[name] for name in keys)), []).append(row)
+    parts = {True: [], False: []}
+    for (second, name, *_), rows in groups.items():
+        parts[second] += [judge_model(FINDINGS[name], rows, these_models)] if name in FINDINGS else []
+    main = sorted(parts[False], key=lambda row: [*FINDINGS].index(row["finding"]))
+    found, second = (pd.DataFrame(rows, columns=MAIN) for rows in (main, parts[True]))
+    return found.join(second[second["left_out"].eq("")].set_index(keys)[SECOND].add_prefix("second_"), on=keys)
 
 
 def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
@@ -44,7 +50,7 @@ def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
     numbers = np.array([values.mean(), low, high]) + (chance if finding.beyond_chance else 0.0)
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
     row = {name: rows[0][name] for name in ("finding", "model", *MODEL)}
-    row |= {"chance": chance, "runs": len(values), "n": int(n.max())}
+    row |= {"chance": chance, "runs": len(values), "n": int(n.max()), "vectors": rows[0].get("vectors", "")}
     row |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
     word = "" if reasons else word_for(finding, low, high, str(row["dataset"]))
     return row | {"word": word, "left_out": reasons}

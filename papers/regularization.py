@@ -46,6 +46,7 @@ class RegularizationSettings(Settings):
     lambdas: Distinct[NonNegativeFloat] = setting((0.0, 0.05, 0.2), "weights of distance in the adversary's loss")
     imitation_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
     deeper: bool = setting(True, "table 6: models of more layers; no: it is left out")
+    adversaries: bool = setting(True, "figure 1: trained adversaries; no: they are left out")
 
     def __post_init__(self):
         super().__post_init__()
@@ -112,7 +113,7 @@ def layers(settings: Settings) -> list[Run]:
 
 def adversaries(settings: Settings) -> list[Run]:
     """Figure 1: models that imitate those of FIGURE1 and attend elsewhere, for each lambda."""
-    parts = product(FIGURE1, settings.first_seeds(), settings.lambdas)
+    parts = product(FIGURE1, settings.first_seeds(), settings.lambdas if settings.adversaries else ())
     pairs = [(variant(settings, name, settings.attentions[0], seed), strength) for name, seed, strength in parts]
     return [imitation(*pair, settings.imitation_epochs) for pair in pairs]
 
@@ -126,7 +127,7 @@ def dot_initialisation(settings: Settings) -> list[Run]:
 def measure_imitations(imitations: Sequence[Trained]) -> pd.DataFrame:
     """Figure 1: how far each adversary is from the model that it imitates; the rows have that model's variant."""
     rows = [measure_versus_base([one], [one.base]).assign(variant=one.base.run.variant) for one in imitations]
-    return pd.concat(rows, ignore_index=True)
+    return pd.concat([pd.DataFrame(columns=["variant"]), *rows], ignore_index=True)
 
 
 # --- what its findings read

@@ -23,11 +23,13 @@ from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from lib.training import Run, Trained
 from lib.training.cache import WEIGHTS
-from lib.training.runs import EVERY
+from lib.training.runs import EVERY, FIRST_VECTORS
 from papers.effects import EFFECT, MODEL
 from papers.settings import Settings
 
 FOLDER = PROJECT / "reports" / "results"
+MAIN_VECTORS = FIRST_VECTORS | {"serrano2019": "word2vec,"}  # how names begin: of the main runs', and of those beside
+SECOND_VECTORS = dict.fromkeys(MAIN_VECTORS, "indomain_word2vec_300d") | {"tutek2020": "wiki_glove6b_100d"}
 # What a row's run read, and how it was trained, beside dataset, model and seed: a part of its key.
 READ = ["texts", "train_texts", "dev_texts", "test_texts", "vectors"]
 RUN = (*READ, "recipe", "version")
@@ -85,9 +87,11 @@ def keep(
         refused = str(error)
     if refused:
         return Kept(f"not kept: {refused}", values, effects, *about)
-    same = [kept(kind, notebook, dataset).merge(typed(new[kind])[READ].drop_duplicates(), on=READ) for kind in ENDINGS]
-    same = [main_runs(rows, kind) for rows, kind in zip(same, ENDINGS, strict=True)]
-    return Kept(f"kept in {' and '.join(names)}; python -m tools.summary shows them", *same, *about)
+    every = [kept(kind, notebook, dataset) for kind in ENDINGS]
+    read = typed(new["findings"])[READ].drop_duplicates()
+    values, main = (main_runs(rows.merge(read, on=READ), kind) for rows, kind in zip(every, ENDINGS, strict=True))
+    sentence = f"kept in {' and '.join(names)}; python -m tools.summary shows them"
+    return Kept(sentence, values, with_second(main, every[1]), *about)
 
 
 def not_kept(settings: Settings) -> str:
@@ -103,7 +107,8 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
     """The rows with the columns ABOUT: what each was made from."""
     first, corpus, runs = trained[0], trained[0].corpus, [one.run for one in trained]
     made = {f"{name}_texts": len(getattr(corpus, name)) for name in ("train", "dev", "test")}
-    made |= {"texts": corpus.checksum[:12], "vectors": Path(first.vectors.source.partition(" (")[0]).name}
+    vectors = Path(first.vectors.source.partition(" (")[0]).name
+    made |= {"texts": corpus.checksum[:12], "vectors": re.sub(r", seed \d+$", "", vectors)}  # one experiment: all seeds
     made |= {"recipe": [recipe_text(row, runs) for row in rows.to_dict("records")], "version": WEIGHTS}
     made |= {"runs": " ".join(map(str, provenance.seeds_of(trained))), "commit": commit, "profile": first.run.profile}
     return rows.assign(**made, device=first.run.device_kind)
@@ -197,12 +202,23 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
     return pd.concat(parts, ignore_index=True)
 
 
-def main_runs(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The kept rows of the main experiment of each notebook and dataset: on the most texts, of most runs a model."""
+def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
+    """The rows of each notebook's main experiment: on the most texts, from its recipe's `vectors`, of most runs."""
     place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
+    first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
+    rows = rows.assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
+    columns = {"own": ("own", "max"), "runs": ("seed", "nunique"), "rows": ("seed", "size")}
     for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
-        sets = rows.groupby([*by, *of], dropna=False)["seed"].agg(runs="nunique", rows="size").reset_index()
-        sets = sets.sort_values(["train_texts", "test_texts", "runs", "rows"], ascending=False, kind="stable")
+        sets = rows.groupby([*by, *of], dropna=False).agg(**columns).reset_index()
+        sets = sets.sort_values(["train_texts", "test_texts", *columns], ascending=False, kind="stable")
         rows = rows.merge(sets.drop_duplicates(by)[[*by, *of]], on=[*by, *of])
-    return rows
+    return rows.drop(columns="own")
+
+
+def with_second(main: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Kept findings, and those of `rows` that read the same but for other word vectors (SECOND_VECTORS): `second`."""
+    read = ["notebook", "dataset", *(name for name in READ if name != "vectors")]
+    rest = rows.merge(main[read].drop_duplicates(), on=read)
+    rest = rest.merge(main[[*read, "vectors"]].drop_duplicates(), on=[*read, "vectors"], how="left_anti")
+    return pd.concat([main.assign(second=False), main_runs(rest, "findings", SECOND_VECTORS).assign(second=True)])

@@ -156,8 +156,10 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
-    see = "Point: ours, with its 95% interval; hollow: too few runs for one. Diamond: printed. Grey tick: chance."
-    return titled(drawn, "What was found", [see])
+    see = "Point: ours, with its 95% interval; without: too few runs for one. Diamond: printed. Grey tick: chance."
+    pairs = found.dropna(subset="second_effect")[["second_vectors", "vectors"]].drop_duplicates()
+    pairs = [" beside ".join(name.partition(".")[0] for name in pair) for pair in pairs.itertuples(index=False)]
+    return titled(drawn, "What was found", [see, *(f"Hollow: from other word vectors, {pair}." for pair in pairs)])
 
 
 def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
@@ -167,24 +169,24 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     others = ["other data:"] if rows == "dataset" and own.any() and not own.all() else []
     places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
     more = {"word": same["word"].replace("", "measured"), "printed": [*map(printed, same.to_dict("records"))]}
-    data = same[["effect", "low", "high", "chance", "runs"]].assign(row=same[rows], **more)
+    more["second_word"] = same["second_word"].replace("", "measured")
+    data = same[["effect", "low", "high", "chance", "runs", "second_effect"]].assign(row=same[rows], **more)
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
     words = [word or "measured" for word in WORD_COLORS]
-    color = alt.Color("word:N", title=None, scale=alt.Scale(domain=words, range=list(WORD_COLORS.values())))
+    scale = alt.Scale(domain=words, range=list(WORD_COLORS.values()))
+    color, second = (alt.Color(f"{name}:N", title=None, scale=scale) for name in ("word", "second_word"))
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     chart = alt.Chart(data).encode(y, tooltip=tips)
-    few, known = (chart.transform_filter(f"{sign}isValid(datum.low)") for sign in ("!", ""))
     marks = [
         ("chance", chart.mark_tick(color="#8d939c", thickness=2.5, size=15).encode(alt.X("chance:Q"))),
-        ("low", known.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color)),
-        ("low", known.mark_point(filled=True, size=60, opacity=1).encode(x, color)),
-        ("few", few.mark_point(filled=False, size=55, opacity=1).encode(x, color)),
+        ("low", chart.mark_rule(strokeWidth=2.5).encode(alt.X("low:Q"), alt.X2("high"), color)),
+        ("effect", chart.mark_point(filled=True, size=60, opacity=1).encode(x, color)),
+        ("second_effect", chart.mark_point(size=55, opacity=1, yOffset=5).encode(alt.X("second_effect:Q"), second)),
         ("printed", chart.mark_point(shape="diamond", size=90, color=INK, opacity=1).encode(alt.X("printed:Q"))),
     ]
-    some = data.assign(few=data["effect"].where(data["low"].isna())).notna().any()
-    layers = [mark for column, mark in marks if some[column]]
+    layers = [mark for column, mark in marks if data[column].notna().any()]
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))

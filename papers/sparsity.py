@@ -51,6 +51,8 @@ class SparsitySettings(Settings):
     )
     frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
+    sweep: bool = setting(True, "other projections, and sparsegen's lambdas; no: softmax and sparsemax alone")
+    adversaries: bool = setting(True, "table 5: trained adversaries; no: they are left out")
 
 
 # Runs
@@ -72,6 +74,8 @@ def models(settings: Settings) -> list[Run]:
 
 def spectrum(settings: Settings) -> list[Run]:
     """Figures 2 and 3, table 2: softmax, other projections, and sparsegen along its lambda; at 0 it is sparsemax."""
+    if not settings.sweep:
+        return of_each(settings, PROJECTIONS)
     strengths = sorted(settings.strengths or STRENGTHS[settings.profile])
     return of_each(settings, [*SPECTRUM[settings.profile], *map(sparsegen_name, strengths)])
 
@@ -89,7 +93,8 @@ def without_context(settings: Settings) -> list[Run]:
 
 def imitations(settings: Settings, strengths: Iterable[float], **options) -> list[Run]:
     """The adversaries of each model under softmax, with each lambda."""
-    each = product(of_each(settings, PROJECTIONS[:1]), dict.fromkeys(strengths))
+    bases = of_each(settings, PROJECTIONS[:1]) if settings.adversaries else []
+    each = product(bases, dict.fromkeys(strengths))
     return [imitation(base, strength, settings.adversary_epochs, **options) for base, strength in each]
 
 

@@ -170,7 +170,8 @@ def per_group(
     """`statistic` of each group of rows with the same (or missing) values in `by`, columns that it then has too."""
     groups = instances.groupby(list(by), sort=False, dropna=False)
     tables = [statistic(rows).assign(**dict(zip(by, key, strict=True))) for key, rows in groups]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(by))
+    empty = pd.DataFrame(columns=list(dict.fromkeys([*by, *RUN_COLUMNS, "quantity", "value", "unit", "low", "high"])))
+    return pd.concat(tables, ignore_index=True) if tables else empty
 
 
 def summarise_by(instances: pd.DataFrame, by: Sequence[str], quantities: Sequence[str]) -> pd.DataFrame:
