@@ -10,9 +10,8 @@ from math import nan
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from lib.analysis.statistics import FEW, interval, mean_over
+from lib.analysis.statistics import FEW, interval, mean_over, random_effects
 from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
@@ -80,9 +79,7 @@ Together = namedtuple("Together", "mean low high above of")
 
 
 def over_datasets(found: pd.DataFrame) -> Together:
-    """The mean over datasets with an interval (Hartung & Knapp 2001), NaN for fewer than three; ratios by their logs.
-
-    The variance between them is that of DerSimonian & Laird (1986).
+    """The `random_effects` mean over datasets, NaN for fewer than three; ratios by their logs.
 
     Args:
         found: rows of `judge` of one finding and one kind of model, a dataset each.
@@ -98,11 +95,4 @@ def over_datasets(found: pd.DataFrame) -> Together:
     above, of = int((effects > 0).sum()), len(rows)
     if of < FEW:
         return Together(nan, nan, nan, above, of)
-    variances = ((high - low) / (2 * stats.norm.ppf(0.975))) ** 2
-    fixed = 1 / variances
-    q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
-    between = max(0.0, (q - (of - 1)) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
-    weights = 1 / (variances + between)
-    mean = float(np.average(effects, weights=weights))
-    error = np.sqrt((weights * (effects - mean) ** 2).sum() / ((of - 1) * weights.sum()))
-    return Together(mean, *map(float, stats.t.interval(0.95, of - 1, mean, error)), above, of)
+    return Together(*random_effects(effects, high - low), above, of)
