@@ -94,3 +94,16 @@ def test_one_token_one_text_no_text_and_no_size():
     assert list(batches(split_of([]), 32)) == list(batches(split_of([]), 32, seed=0)) == []
     with pytest.raises(ValueError, match="batch size is 0; allowed: 1 or more"):
         batches(split_of([1]), 0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["exp", "log", "tanh"])
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32, torch.float64])
+def test_elementwise_functions_are_torchs_of_any_shape_and_in_place_and_say_nothing(name, kind):
+    torch.manual_seed(0)
+    values = (4 * torch.randn(3, 40, 7, dtype=torch.float64)).abs().to(kind).transpose(0, 2)[:, ::3]
+    values[0, :7, 0] = torch.tensor([0.0, -0.0, -1.0, torch.inf, -torch.inf, torch.nan, 1000.0])
+    expected, function = getattr(torch, name)(values), getattr(chunks, name)
+    for found in (function(values), function(values, out=values)):
+        torch.testing.assert_close(found, expected, rtol=4 * torch.finfo(kind).eps, atol=0.0, equal_nan=True)
+    assert found is values

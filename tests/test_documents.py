@@ -1,8 +1,5 @@
 """Texts in sentences: how they are cut, what is read, and the word vectors that are learned from them."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -90,23 +87,6 @@ def test_rare_words_are_unknown():
     assert Vocabulary.of([["a", "a", "b"], ["a", "b", "c"]], min_count=3).words == (*SPECIALS, "a")
     found = Vocabulary.of([["a", "a", "b"], ["b", "c"]], min_df=2, min_count=2)
     assert found.words == (*SPECIALS, "b") and found.encode(["b", "zzz"]).tolist() == [2, 4, 1, 3]
-
-
-LEARN = """
-from lib import datasets
-from lib.training.vectors import word2vec
-print(word2vec(datasets.load("planted-documents", "quick"), 16, 3).checksum)
-"""
-
-
-def test_word2vec_is_the_same_bit_for_bit(tmp_path, monkeypatch):
-    """Also in a process that hashes words otherwise."""
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "one"))
-    here = word2vec(datasets.load("planted-documents", "quick"), 16, 3).checksum
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = os.environ | {"CACHE_HOME": str(tmp_path / "two"), "PYTHONHASHSEED": seed}
-    run = subprocess.run([sys.executable, "-c", LEARN], env=environment, capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == here
 
 
 def test_word2vec_knows_the_words_of_train_and_the_unknown_one(tmp_path, monkeypatch):

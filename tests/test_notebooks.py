@@ -13,7 +13,6 @@ from pages import visit
 from test_own_model import of_docs
 
 from lib.notebook import HEADLINE
-from tools.report.__main__ import main
 from tools.report.page import kept_summary
 from tools.report.parameters import find_notebook, given_parameters
 from tools.report.run import make_report
@@ -187,17 +186,3 @@ def test_ones_own_model(monkeypatch, tmp_path, chromium, notebook, dataset, deco
         assert not any(line.endswith((", yes", ", no", ", none")) for line in lines), "nothing is concluded from it"
     else:
         assert "search (nats)" in text and "optimum (nats)" not in text and "May its attention be shown?" in text
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [(["vectors /nowhere.npz"], "nowhere.npz"), (["projection sparsegen:2"], "allowed: below 1")],
-)
-def test_a_wrong_choice_ends_in_one_sentence(monkeypatch, tmp_path, capsys, parameters, message):
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("RESULTS_HOME", str(tmp_path / "results"))
-    arguments = [word for parameter in parameters for word in ("-p", *parameter.split(" ", 1))]
-    assert main(["correlation", *arguments, "--output", str(tmp_path)]) in (1, 2)
-    printed = "".join(capsys.readouterr())
-    assert message in printed and "Traceback" not in printed
-    assert not list(tmp_path.glob("correlation-*.html"))
