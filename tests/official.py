@@ -1,6 +1,12 @@
 """Tiny archives in the true form of the official ones, made by hand."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from spacy.strings import StringStore
+from spacy.vectors import Vectors
 
 from tests.web import tarred, zipped
 
@@ -21,7 +27,7 @@ PAIRS = "".join(
     for gold, text in (("contradiction", "He runs."), ("-", "He dreams."), ("neutral", "He dreams of a dog."))
 )
 DOCUMENT = "a dull film .\n\nit 's not worth it , sadly .\n"
-VECTORS = ("the", "New York", "x" * 70)
+VECTORS = ("the", "new york", "x" * 70, "THE")
 
 
 def review(name: str, side: str, start: int, end: int) -> str:
@@ -34,9 +40,22 @@ def numbers(value: float, size: int = 300) -> str:
     return " ".join([str(value)] * size)
 
 
-def vectors(encoding_fault: bool = True) -> bytes:
-    lines = [f"{word} {numbers(value)} \n".encode() for value, word in enumerate(VECTORS, start=1)]
-    return b"4 300\n" + b"".join(lines) + (b"\xff " + numbers(9).encode() + b"\n" if encoding_fault else b"")
+def vectors(size: int = 300) -> bytes:
+    lines = [f"{word} {numbers(value, size)} \n".encode() for value, word in enumerate(VECTORS, start=1)]
+    return f"5 {size}\n".encode() + b"".join(lines) + b"\xff " + numbers(9, size).encode() + b"\n"
+
+
+def model() -> bytes:
+    """A wheel of a spaCy model, as spaCy writes it: two words share a row, which is not the first."""
+    strings = StringStore(VECTORS)
+    vectors = Vectors(strings=strings, data=np.repeat([[2.0], [1.0]], 300, axis=1).astype(np.float32))
+    for word, row in zip(VECTORS, (1, 0, 0, 1), strict=True):
+        vectors.add(word, row=row)
+    with TemporaryDirectory() as folder:
+        strings.to_disk(Path(folder) / "strings.json")
+        vectors.to_disk(Path(folder))
+        files = {f"md/md-3.8.0/vocab/{path.name}": path.read_bytes() for path in Path(folder).iterdir()}
+    return zipped(files | {"md/__init__.py": "", "md/md-3.8.0/ner/model": b"weights"})
 
 
 def post(group: str, number: int) -> str:
@@ -91,5 +110,6 @@ ARCHIVES = {
         }
     ),
     "fasttext-simple": vectors(),
-    "glove": zipped({"glove.840B.300d.txt": vectors(encoding_fault=False)}),
+    "glove": zipped({"glove.6B.100d.txt": vectors(100), "glove.6B.50d.txt": vectors(50)}),
+    "spacy": model(),
 }

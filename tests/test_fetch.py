@@ -49,8 +49,8 @@ def refused(call, *arguments, **named):
 def source(address, name="sst", **changes):
     """A source whose file is served here, with its digest."""
     digest = f"sha256:{sha256(ARCHIVES[name]).hexdigest()}"
-    url = f"{address}/{sources()[name].file}"
-    return replace(sources()[name], **{"url": url, "digest": digest} | changes)
+    url, words = f"{address}/{sources()[name].file}", {"glove": 5, "spacy": 4}.get(name)
+    return replace(sources()[name], **{"url": url, "digest": digest, "words": words} | changes)
 
 
 # --- one source
@@ -228,15 +228,35 @@ def test_the_loaders_read_what_was_prepared(prepared):
             assert all(len(split) > 0 and all(bool(one.query) == spec.asks for one in split) for split in splits)
 
 
-def test_word_vectors_are_read_by_auto(prepared):
-    names = ["fasttext.simple.300d.npz", "glove.840B.300d.npz"]
-    for name in names:
+def test_word_vectors_are_read_by_auto_those_first_that_the_recipe_names(prepared):
+    sizes = {"fasttext.simple.300d.npz": 300, "wiki_glove6b_100d.npz": 100, "wiki_spacy_md_300d.npz": 300}
+    for name, size in sizes.items():
         with np.load(prepared / "vectors" / name, allow_pickle=False) as arrays:
-            assert arrays["words"].tolist() == ["the", "New York"]
-            assert arrays["vectors"].shape == (2, 300) and arrays["vectors"][1, 7] == 2
-    assert [path.name for path in word_vectors.files_of("auto", prepared)][:2] == names
+            of = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
+            assert set(of) == {"the", "new york"} and of["the"].shape == (size,)
+            assert (of["the"] == 1).all() and (of["new york"] == 2).all()
+            assert of["the"].dtype == (np.float32 if "fast" in name else np.float16)
+    assert [path.name for path in word_vectors.files_of("auto", prepared)][:3] == [*sizes]
     vocabulary = Vocabulary((*SPECIALS, "the", "unknown"))
     assert str(word_vectors.load("auto", vocabulary, prepared)).startswith("1 of 2 words (50.0%) from")
+    first = word_vectors.load("auto", vocabulary, prepared, first="wiki_glove6b_100d")
+    assert "wiki_glove6b_100d" in first.source and first.table.shape[1] == 100
+
+
+def test_an_installed_model_is_read_in_place_of_a_download_and_one_of_another_version_refused(tmp_path, monkeypatch):
+    unpack(write(tmp_path / "wheel", ARCHIVES["spacy"]), tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with served((404, b"")) as (address, asked):
+        given = source(address, "spacy", packages=("md",))
+        assert fetch(given, tmp_path) and not asked and (tmp_path / "site" / "md").exists()
+        (tmp_path / given.makes[0]).unlink()
+        assert "4 words; 5 are published" in refused(fetch, replace(given, words=5), tmp_path)
+        assert "answers 404" in refused(fetch, replace(given, packages=("no_such_package",)), tmp_path)
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
 
 
 # --- the command

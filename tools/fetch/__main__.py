@@ -17,16 +17,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m tools.fetch",
         description="Downloads datasets and word vectors from their official addresses and prepares them.",
     )
-    names = f"all, or of {', '.join(sources())}; or list: what there is"
-    parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", "all", *sources()])
+    groups = {"all": [*sources()], "vectors": [name for name, one in sources().items() if "/wiki_" in one.makes[0]]}
+    names = f"all, vectors (those of the kept results), or of {', '.join(sources())}; or list: what there is"
+    parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=["list", *groups, *sources()])
     parser.add_argument("--into", metavar="DIR", type=files.as_path, help="of datasets; else DATA_HOME, data/raw")
     given = parser.parse_args(arguments)
     target = files.homes(given.into)[0]
     if "list" in given.names:
         print_list([target] if given.into else files.homes(), target)
         return 0
-    chosen = sources().values() if "all" in given.names else [sources()[name] for name in dict.fromkeys(given.names)]
-    failed = [source.name for source in chosen if not fetch_and_say(source, target)]
+    chosen = dict.fromkeys(name for given in given.names for name in groups.get(given, [given]))
+    failed = [name for name in chosen if not fetch_and_say(sources()[name], target)]
     if failed:
         print(f"not fetched: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

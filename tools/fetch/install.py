@@ -9,7 +9,8 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from pathlib import Path
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 
 import pooch
 import requests
@@ -32,11 +33,12 @@ def fetch(source: Source, home: Path) -> bool:
         with alone(work.with_suffix(".lock")):
             lacking = [name for name in source.makes if not (home / name).exists()]
             if lacking:
-                archive = download(source, work)
+                installed = [Path(spec.origin).parent for spec in map(find_spec, source.packages) if spec]
                 for folder in (work / "unpacked", work / "made"):
                     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
-                unpack(archive, work / "unpacked")
-                prepare(work / "unpacked", work / "made", source)
+                if not installed:
+                    unpack(download(source, work), work / "unpacked", source.members)
+                prepare([*installed, work / "unpacked"][0], work / "made", source)
                 for name in lacking:
                     (home / name).parent.mkdir(parents=True, exist_ok=True)
                     (work / "made" / name).replace(home / name)
@@ -65,8 +67,8 @@ def download(source: Source, folder: Path) -> Path:
     raise DataError(f"{source.name} could not be downloaded: {source.url} {why}. By hand: {by_hand}")
 
 
-def unpack(archive: Path, into: Path) -> None:
-    """Writes the files of a zip or tar archive, or the one file that is not packed, into the new folder `into`.
+def unpack(archive: Path, into: Path, members: str = "*") -> None:
+    """Writes the `members` of a zip archive, all of a tar, or the one file that is not packed, into a new folder.
 
     Raises:
         DataError: it is damaged, or tarfile's filter of data refuses a member, such as a link out of the folder.
@@ -77,7 +79,7 @@ def unpack(archive: Path, into: Path) -> None:
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
-                packed.extractall(into)
+                packed.extractall(into, [name for name in packed.namelist() if PurePosixPath(name).match(members)])
         elif is_gzip:
             with tarfile.open(archive, mode="r:gz") as packed:
                 packed.extractall(into, filter="data")

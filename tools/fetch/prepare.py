@@ -4,13 +4,18 @@ import csv
 import gzip
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
+from spacy.strings import StringStore
+from spacy.vectors import Vectors as SpacyVectors
+from tqdm import tqdm
 
 from lib.datasets.files import SUFFIX, DataError, decode, record_of
 from tools.fetch.sources import Source
@@ -20,7 +25,6 @@ LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of spa
 INNER = re.compile(r"(\([0-4]|[ )])+")
 QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
-SIZE = 300  # numbers of a word vector
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
 
 
@@ -159,8 +163,7 @@ def _questions(path: Path) -> Iterator[dict]:
 
 
 SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews, "eraser_movies": movies, "snli": snli}
-# fastText's text as 32-bit numbers, exactly those of the file; GloVe's, of 3 digits, as 16-bit ones: 1.3 GB
-VECTORS = {"fasttext-simple": "<f4", "glove": "<f2"}
+VECTORS = {"fasttext-simple": (300, "<f4"), "glove": (100, "<f2"), "spacy": (300, "<f2")}  # size, and how it is kept
 
 
 def prepare(unpacked: Path, into: Path, source: Source) -> None:
@@ -168,7 +171,7 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
     first = into / source.makes[0]
     try:
         if source.name in VECTORS:
-            write_vectors(one_file(unpacked, "*"), first, VECTORS[source.name])
+            write_vectors(unpacked, first, source)
         elif source.name == "babi":
             for task, name in enumerate(source.makes, start=1):
                 write_dataset(into / name, source, babi(unpacked, source, task), f"bAbI task {task}")
@@ -216,25 +219,41 @@ def write_dataset(to: Path, source: Source, splits: Splits, title: str = "") -> 
     (to / "dataset.json").write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def write_vectors(text: Path, to: Path, kind: str) -> None:
-    """Turns word vectors in text form into an .npz of `words` and `vectors`, which loads many times faster.
-
-    Words that are not UTF-8 or longer than 64 characters are left out; no vocabulary has them. A first line of counts
-    is skipped.
-    """
-    words, vectors = [], []
+def of_text(text: Path, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The words and numbers of word vectors in text form; a first line of counts is skipped."""
     with text.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            word, *numbers = line.rstrip().rsplit(b" ", SIZE)  # from the right: a word may have spaces in it
+            word, *numbers = line.rstrip().rsplit(b" ", size)  # from the right: a word may have spaces in it
             if number == 1 and len(numbers) == 1:
                 continue
-            if len(numbers) != SIZE:
+            if len(numbers) != size:
                 raise ValueError(f"line {number} has {len(numbers)} numbers after {word[:30]!r}")
-            word = word.decode("utf-8", "replace")
-            if "\ufffd" not in word and len(word) <= LONGEST and not word.endswith("\0"):
-                words.append(word)
-                vectors.append(np.array(numbers, dtype="S").astype(np.float32).astype(kind))
+            yield word.decode("utf-8", "replace"), np.array(numbers, dtype="S").astype(np.float64)
+
+
+def of_spacy(vocab: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Those of a spaCy model's folder vocab, by row: words that share one lie together, and are packed well."""
+    vectors = SpacyVectors(strings=StringStore().from_disk(vocab / "strings.json")).from_disk(vocab)
+    for word, row in sorted(vectors.key2row.items(), key=itemgetter(1)):
+        yield vectors.strings[word], vectors.data[row]
+
+
+def write_vectors(unpacked: Path, to: Path, source: Source) -> None:
+    """Writes an .npz of `words` and `vectors`, which loads many times faster; ValueError for another number of words.
+
+    Words that are not UTF-8, not in lower case or longer than 64 characters are left out; no vocabulary has them.
+    """
+    words, vectors, (size, kind) = [], [], VECTORS[source.name]
+    path = one_file(unpacked, source.members.removesuffix("/*"))
+    entries = of_spacy(path) if path.is_dir() else of_text(path, size)
+    bar = tqdm(entries, "reading word vectors", source.words, file=sys.stdout)
+    for word, numbers in bar:
+        if "\ufffd" not in word and len(word) <= LONGEST and not word.endswith("\0") and word == word.lower():
+            words.append(word)
+            vectors.append(numbers.astype(kind))
+    if source.words not in (None, bar.n):
+        raise ValueError(f"{bar.n:,} words; {source.words:,} are published")
     if not np.isfinite(vectors).all():
-        raise ValueError(f"{text.name} holds NaN, infinity or too large a number")
+        raise ValueError("they hold NaN, infinity or too large a number")
     to.parent.mkdir(parents=True)
-    np.savez(to, words=np.array(words), vectors=np.array(vectors))
+    np.savez_compressed(to, words=np.array(words), vectors=np.array(vectors))

@@ -23,6 +23,9 @@ class Source:
     size: int | None = None  # of that file in bytes; None: not publicly known
     classes: tuple[str, ...] = ()
     note: str = ""
+    members: str = "*"  # the files of an archive that are of use
+    words: int | None = None  # of word vectors: how many there are
+    packages: tuple[str, ...] = ()  # Python packages that have the same files: an installed one is read
 
     @property
     def file(self) -> str:
