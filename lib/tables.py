@@ -98,14 +98,17 @@ def means(
 def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[str]) -> HTML:
     """Mean ± sd of taus over the texts of each model and predicted class, and how many are significant.
 
-    Jain & Wallace (2019), table 2, of instances of `lib.analysis.correlate`. columns: the title of a tau -> its column.
+    Jain & Wallace (2019), table 2, of instances of `lib.analysis.correlate`. columns: the title of a tau -> its column,
+    or of a number without significance.
     """
     rows, (named, _) = [], with_class_names(instances.sort_values("prediction", kind="stable"), classes)
     for (encoder, attention, name), texts in named.groupby(["encoder", "attention", "class"], sort=False):
         row = {"encoder": encoder, "attention": attention, "predicted class": name}
         for title, column in columns.items():
             mean, sd = (format_value(value, digits=2) for value in (texts[column].mean(), texts[column].std()))
-            row |= {title: f"{mean} ± {sd}", f"{title}: p ≤ .05": texts[f"{column}_significant"].mean()}
+            row |= {title: f"{mean}\u00a0±\u00a0{sd}"}
+            if f"{column}_significant" in texts:
+                row |= {f"{title}: p ≤ .05": texts[f"{column}_significant"].mean()}
         rows.append(row)
     return show(pd.DataFrame(rows))
 

@@ -14,7 +14,7 @@ from lib.analysis.statistics import Effect, weighted_median
 from lib.analysis.summaries import configurations
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.quantity import CHANGE_BOUNDS, declare, tau_name, unit_of
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
 from lib.training import Run
 from papers.effects import model_name, split_models
 from papers.paper import Paper
@@ -99,10 +99,10 @@ def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
 def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
     """With what table 2 prints by predicted class, of two: a column for each, NaN in texts of the other."""
     taus = [GRADIENT, LEAVE_ONE_OUT, f"{GRADIENT}_significant", f"{LEAVE_ONE_OUT}_significant"]
-    columns = {
-        declare(f"{name}_class_{kind}", unit_of(name)): instances[name].where(instances["prediction"] == kind)
-        for name, kind in product(taus, two_classes(instances))
-    }
+    columns = {}
+    for name, kind in product(taus, two_classes(instances)):
+        of_class = declare(f"{name}_class_{kind}", unit_of(name), f"{title_of(name)}, class {kind}")
+        columns[of_class] = instances[name].where(instances["prediction"] == kind)
     return instances.assign(**columns)
 
 
@@ -111,9 +111,9 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, group in configurations(instances):
         bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
-        for number, kind in product(range(1, 5), two_classes(instances)):
-            name = declare(f"permutation_median_bin_{number}_class_{kind}", "fraction")
-            inside = group["permutation"].where(bins.eq(number) & group["prediction"].eq(kind))
+        for place, kind in product(range(1, 5), two_classes(instances)):
+            name = declare(f"permutation_median_bin_{place}_class_{kind}", "fraction", f"to {place / 4}, class {kind}")
+            inside = group["permutation"].where(bins.eq(place) & group["prediction"].eq(kind))
             median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
             row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
             rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []

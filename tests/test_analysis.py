@@ -176,7 +176,7 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     assert missing.values.tolist() == [*too_long, [name, 2, 7, "undefined"]]
     one_class = done.assign(prediction=0)  # table 2 has the mean and sd of its texts, and the share that is significant
     shown = tables.taus(one_class, {"tau": name}, ("bad", "good")).data
-    cells = (f"{done[name].mean():.2f} ± {done[name].std():.2f}", f"{done[f'{name}_significant'].mean():.3f}")
+    cells = (f"{done[name].mean():.2f}\u00a0±\u00a0{done[name].std():.2f}", f"{done[f'{name}_significant'].mean():.3f}")
     assert all(f">{cell.replace('-', '−')}<" in shown for cell in cells) and ">bad<" in shown and ">good<" not in shown
     with pytest.raises(ValueError, match="2 tokens, the other 4"):
         correlate(frame[1:2].assign(a=[np.ones(2)], b=[np.ones(4)]), [("a", "b")])

@@ -165,7 +165,7 @@ def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
 def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
     """The search for adversaries of single texts (Jain & Wallace 2019, section 4.2.2); where known, the optimum."""
     search = adversary(epsilon, "gradient", with_attention=True)
-    return [search, adversary(epsilon, "exact")] if all(map(has_optimum, trained)) else [search]
+    return [search, adversary(epsilon, "exact", with_attention=True)] if all(map(has_optimum, trained)) else [search]
 
 
 @torch.no_grad()
