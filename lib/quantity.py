@@ -75,7 +75,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "leave_one_out_of_hidden": "leave-one-out of hidden states",
     "inputs_to_states_entropy": "entropy of the inputs' importance to a hidden state",
     "inputs_to_states_own_share": "a state's own token, share of the inputs' importance to it",
-    **{name.lower(): name for name in ("F1", "AUC", "JSD", "TVD", "BiLSTM", "MLM", "Transformer")},
+    **{name.lower(): name for name in ("F1", "AUC", "JSD", "TVD", "KL", "BiLSTM", "MLM", "Transformer")},
     "f1_drop_uniform": "change of F1, uniform",
     "f1_drop_permuted": "change of F1, permuted",
     **{f"{kind.lower()}-{part}": f"{kind}-{part}" for kind in ("FLAN", "HAN") for part in ("rnn", "conv", "noenc")},

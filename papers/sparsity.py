@@ -11,12 +11,13 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib import importance
-from lib.analysis import add_entropies, add_support, attention_weights, correlate, measure_all
-from lib.analysis.adversaries import lost_beyond_imitation
+from lib.analysis import add_entropies, add_support, attention_weights, correlate, measure_all, summarise
+from lib.analysis.adversaries import at_one_distance
+from lib.analysis.summaries import mean_effect, per_group
 from lib.projections import sparsegen_name, sparsegen_strength
-from lib.quantity import declare, tau_name
+from lib.quantity import declare, tau_name, title_of
 from lib.training import Run, Trained
-from papers.effects import model_name, uniform
+from papers.effects import model_name, split_models, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
 from papers.settings import Distinct, Encoders, Settings, setting
@@ -34,8 +35,11 @@ KL_LAMBDAS = {"quick": (0.1,), "paper": (0.03, 0.1, 0.3, 1.0)}  # footnote 5's d
 OTHER_START = 100  # added to a model's seed: its frozen adversary's attention starts there, not where the model's did
 LONGEST = 2000  # tokens of a text whose gradients are computed: a Transformer's need memory for all pairs of words
 MEASURES = ("gradient_of_input", "gradient_of_hidden", "leave_one_out_of_input", "leave_one_out_of_hidden")
-# Of published.csv, by what is trained; from all of the base's parameters, as theirs start, only some runs move.
-VARIANTS = {"attention": "adversary_frozen", "all": "adversary_unfrozen", "attention from the base": "frozen_from_base"}
+SHARES = {f"share_of_ceiling_{name}": tau_name(("attention", name)) for name in MEASURES[::2]}
+# The kinds of adversaries by what is trained and the divergence, as in published.csv where they are its.
+FROZEN, UNFROZEN = "adversary_frozen", "adversary_unfrozen"
+KINDS = {("attention", "jsd"): FROZEN, ("attention", "kl"): "frozen_by_kl", ("all", "jsd"): UNFROZEN}
+KINDS |= {("attention from the base", "jsd"): "frozen_from_base", ("each text", "jsd"): "searched_for_each_text"}
 
 
 @dataclass(frozen=True)
@@ -46,22 +50,16 @@ class SparsitySettings(Settings):
     strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
         None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's"
     )
-    lambdas: Distinct[NonNegativeFloat] | None = setting(
-        None, "weights of distance in the adversary's loss, and 0; None: the profile's"
-    )
+    lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of adversaries' distance; None: the profile's")
     frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
     sweep: bool = setting(True, "other projections, and sparsegen's lambdas; no: softmax and sparsemax alone")
     adversaries: bool = setting(True, "table 5: trained adversaries; no: they are left out")
 
 
-# Runs
-
-
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    slow = settings.profile == "paper" and encoder in RATES
-    how = RATES[encoder] | SLOWLY if slow else TO_THE_END[settings.profile]
+    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     run = settings.run(encoder, attention, seed, recipe="meister2021")
     return replace(run, projection=projection, options=tuple((how | start).items()))
@@ -104,10 +102,7 @@ def adversaries(settings: Settings) -> list[Run]:
 
 
 def frozen_adversaries(settings: Settings) -> list[Run]:
-    """Table 5, frozen: all weights are the model's, and only the attention learns, from the model's or another start.
-
-    That is of another seed: from the model's own, attention that training hardly moved would not leave it.
-    """
+    """Table 5, frozen: the attention alone learns, from its base's weights, or from others so as not to be there."""
     strengths = (0.0, *(settings.frozen_lambdas or FROZEN_LAMBDAS[settings.profile]))
     frozen = imitations(settings, strengths, trains="attention")
     if not settings.frozen_lambdas:
@@ -121,20 +116,20 @@ def frozen_adversaries(settings: Settings) -> list[Run]:
 
 def measure(trained: Sequence[Trained]) -> pd.DataFrame:
     """A row for each model and text: four measures of importance, their taus with attention, and their entropies."""
-    quantities = [
-        attention_weights,
-        importance.quantity("gradient_of_input", importance.gradient, LONGEST),
-        importance.quantity("gradient_of_hidden", importance.gradient, LONGEST, of="hidden"),
-        importance.quantity("leave_one_out_of_input", importance.leave_one_out),
-        importance.quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden"),
-    ]
+    quantities = [attention_weights]
+    for of in ("input", "hidden"):
+        quantities.append(importance.quantity(f"gradient_of_{of}", importance.gradient, LONGEST, of=of))
+        quantities.append(importance.quantity(f"leave_one_out_of_{of}", importance.leave_one_out, of=of))
     correlated = correlate(measure_all(trained, quantities), [("attention", name) for name in MEASURES])
     return add_support(add_entropies(correlated, ["attention", *MEASURES]))
 
 
 def along_lambda(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows of sparsegen, with its lambda in a column of that name."""
+    """The rows of sparsegen, with its lambda, and the taus with the inputs as shares of what attention's ties allow."""
     strengths = measured["projection"].map(sparsegen_strength)
+    for share, tau in SHARES.items():
+        declare(share, "fraction", f"{title_of(tau)}, share of what ties allow", (-1, 1))
+        measured = measured.assign(**{share: measured[tau] / measured["tau_ceiling"]})
     return measured.assign(**{"lambda": strengths, "projection": "sparsegen"})[strengths.notna()]
 
 
@@ -146,16 +141,15 @@ def table2(trends: pd.DataFrame) -> pd.DataFrame:
 
 
 def table5(adversaries: pd.DataFrame) -> pd.DataFrame:
-    """The adversaries (`lib.analysis.summarise_adversaries`) of the largest lambda; the frozen from a random start."""
-    away = adversaries[adversaries["lambda"].gt(0) & adversaries["trains"].isin(["all", "attention"])]
-    farthest = away.groupby("trains")["lambda"].transform("max") == away["lambda"]
-    return away[farthest].assign(projection="")  # the paper does not say which
+    """Frozen and unfrozen adversaries at the JSD that both reach, of `with_kinds`' rows; theirs has no projection."""
+    both = per_group(adversaries, ["encoder"], partial(at_one_distance, kinds=[FROZEN, UNFROZEN]))
+    return summarise(both.assign(variant=both["kind"]), ["jsd", "accuracy"]).assign(projection="", series="at one JSD")
 
 
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     """Tables 2 and 5 of kept rows."""
     rows = rows.reindex(columns=list(dict.fromkeys([*rows, "tau", "tau_low", "tau_high"])))
-    return [table2(rows[rows["tau"].notna()]), table5(rows[rows["value"].notna()])]
+    return [table2(rows[rows["tau"].notna()]), rows[rows["series"].eq("at one JSD")]]
 
 
 def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -164,20 +158,25 @@ def tables(measured: pd.DataFrame, sweep: pd.DataFrame, adversaries: pd.DataFram
     for name in ("gradient", "leave_one_out"):
         of_states, of_inputs = (measured[tau_name(("attention", f"{name}_of_{of}"))] for of in ("hidden", "input"))
         gaps[declare(f"gap_{name}", "tau-b", None, (-2, 2))] = of_states - of_inputs
-    uneven = sweep.groupby(["encoder", "lambda"]).filter(lambda rows: not uniform(rows.drop(columns="lambda")))
-    sweep = pd.concat([uneven, sweep[~sweep["encoder"].isin(uneven["encoder"])]])
-    return {"measured": measured.assign(**gaps), "sweep": sweep, "adversaries": adversaries}
+    return {"measured": measured.assign(**gaps), "sweep": uneven(sweep), "adversaries": adversaries}
 
 
-def lost(tables: Mapping[str, pd.DataFrame], trains: Sequence[str]) -> Iterator[tuple]:
-    """M5 and M5b: accuracy of what only imitates less that of the adversary, of those that moved."""
-    for key, base, effect in lost_beyond_imitation(tables["adversaries"], trains):
-        start = (", from the base" if "base" in key["trains"] else "") + (", KL" if key["divergence"] == "kl" else "")
-        model = f"{model_name([key['encoder'], key['projection']])}, lambda {key['lambda']:g}{start}"
-        yield {"model": model, "variant": VARIANTS[key["trains"]]}, [base], effect
+def uneven(sweep: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `along_lambda` without those lambdas under which attention is uniform, if it is not under all."""
+    kept = sweep.groupby(["encoder", "lambda"]).filter(lambda rows: not uniform(rows.drop(columns="lambda")))
+    return pd.concat([kept, sweep[~sweep["encoder"].isin(kept["encoder"])]])
 
 
-lost_by_adversaries_trained_anew = partial(lost, trains=["all"])
-lost_by_frozen_adversaries = partial(lost, trains=["attention", "attention from the base"])
+def lost(tables: Mapping[str, pd.DataFrame], kinds: Sequence[str], other: str) -> Iterator[tuple]:
+    """M5 and M5b: accuracy of what only imitates less that of adversaries, at the JSD that these and others reach."""
+    for (key, rows), own in product(split_models(tables["adversaries"], ["encoder", "projection"]), kinds):
+        both = at_one_distance(rows, [own, other])
+        about = {"model": f"{model_name(key.values())}, {title_of(own)}", "variant": own}
+        if len(both):
+            yield about, [rows[rows["variant"].eq("base")]], mean_effect(both[both["kind"].eq(own)], "accuracy_lost")
+
+
+lost_by_adversaries_trained_anew = partial(lost, kinds=[UNFROZEN], other=FROZEN)
+lost_by_frozen_adversaries = partial(lost, kinds=[FROZEN, "frozen_by_kl", "frozen_from_base"], other=UNFROZEN)
 PARTS = (models, spectrum, without_context, adversaries, frozen_adversaries)
 PAPER = Paper("sparsity", "meister2021", SparsitySettings, PARTS, partners=partners)

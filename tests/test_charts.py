@@ -76,6 +76,14 @@ def points() -> pd.DataFrame:
     return pd.DataFrame(rows | ends)
 
 
+def over_distance() -> pd.DataFrame:
+    """Two adversaries of one kind, and a printed one."""
+    rows = [(at, *of) for at in (0.0, 1.0) for of in (("jsd", 0.1 + at / 2), ("accuracy", 0.9 - at / 10))]
+    ours = pd.DataFrame(rows, columns=["lambda", "quantity", "value"]).assign(low=0.7, high=0.95)
+    theirs = ours[:2].assign(table="table5", low=np.nan, high=np.nan, **{"lambda": np.nan})
+    return pd.concat([ours, theirs]).assign(encoder=NAME, attention="dot", variant="adversary_frozen")
+
+
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     scores = classification(frame[frame["encoder"].eq(frame["encoder"].iloc[0])])
     ours = pd.concat([summarise(frame, [tau_name(PAIR)]), scores])
@@ -94,6 +102,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
         "tradeoff": charts.tradeoff(points(), *titles),
+        "price": charts.price(over_distance(), *titles),
         "three classes": charts.violins_by_max_attention(frame, "jsd_exact", [*CLASSES, "none"], *titles),
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
         "differences": charts.jsd_differences(frame, *titles),

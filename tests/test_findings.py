@@ -20,13 +20,14 @@ from lib.datasets import spec
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
 from lib.quantity import declare, tau_name
 from lib.training.runs import REGULARIZED
-from papers import PAPERS, effects, published, regularization, show
+from papers import PAPERS, effects, published, regularization, show, sparsity
 from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, finding_effects, left_out
 from papers.judge import FOUND, NO, NONE, OPEN, YES, Together, judge, over_datasets
 
 PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
 ANSWERS = ("jsd", "jsd_of_seeds", "removed_items", "removed_attention_count", "removed_gradient_count")
-PARTS = {"encoder": {*ENCODERS, *HIERARCHICAL}, "attention": {*ATTENTIONS}, "projection": {"softmax", "sparsemax"}}
+SHOWN = ("softmax", "sparsemax", "sparsegen")
+PARTS = {"encoder": {*ENCODERS, *HIERARCHICAL}, "attention": {*ATTENTIONS}, "projection": {*SHOWN}}
 PARTS |= {"variant": {*REGULARIZED}}
 TEXTS, J1 = 120, tau_name(("attention", "gradient_times_input"))
 COLUMNS = ["finding", "dataset", "model", "effect", "low", "high", "chance", "runs", "n", "word", "left_out"]
@@ -309,18 +310,34 @@ def test_attention_is_held_against_the_gradient_that_is_best_in_each_run():
     assert means.idxmax(axis=1).nunique() == 2, "neither is the best in all"
 
 
-def test_an_adversary_that_stayed_near_counts_only_where_none_went_far():
-    random, jsd = np.random.default_rng(9), {0: 0.5, 1: 0.3, 2: 0.6}
-    base = texts(random, **{"lambda": nan, "trains": "", "divergence": "", "jsd": 0})
-    kind = {"variant": "adversary", "trains": "attention", "divergence": "jsd"}
-    both = [texts(random, right=right, **kind, **{"lambda": strength})
-            for right, strength in ((0.9, 0), (0.7, 1))]  # fmt: skip
-    rows = pd.concat([base, *(one.assign(jsd=one["seed"].map(jsd)) for one in both)], ignore_index=True)
-    right = [one["label"].eq(one["prediction"]).groupby(one["seed"]).mean() for one in both]
+def test_what_adversaries_lose_is_read_where_both_kinds_are_equally_far_away():
+    random = np.random.default_rng(9)
+    base = texts(random, **{"lambda": nan, "kind": "", "jsd": 0})
+    dials = {"adversary_frozen": {0: (0.0, 0.9), 1: (0.5, 0.7), 30: (0.69, 0.5)}}
+    dials |= {"adversary_unfrozen": {0: (0.1, 0.8), 1: (0.6, 0.7)}, "frozen_by_kl": {0: (0.0, 0.9), 1: (0.3, 0.6)}}
+    runs = {(kind, at): texts(random, right=right, variant="adversary", kind=kind, **{"lambda": at}).assign(jsd=jsd)
+            for kind, dial in dials.items() for at, (jsd, right) in dial.items()}  # fmt: skip
+    rows = pd.concat([base, *runs.values()], ignore_index=True)
+    right = {key: one["label"].eq(one["prediction"]).groupby(one["seed"]).mean() for key, one in runs.items()}
+    near, away = right["adversary_frozen", 1], right["adversary_frozen", 30]
     found = of("M5", adversaries=rows)
-    assert same(found, (right[0] - right[1])[[0, 2]]) and set(found["model"]) == {"BiLSTM, lambda 1"}
-    assert same(of("M5", adversaries=rows.assign(jsd=0.1)), right[0] - right[1])
-    assert of("M5b", adversaries=rows).empty
+    frozen = found[found["model"].eq("BiLSTM, adversary frozen")]
+    assert same(frozen, right["adversary_frozen", 0] - near - (0.6 - 0.5) / (0.69 - 0.5) * (away - near))
+    assert same(of("M5b", adversaries=rows), right["adversary_unfrozen", 0] - right["adversary_unfrozen", 1])
+    by_kl = found[found["model"].eq("BiLSTM, frozen by KL")]
+    assert same(by_kl, right["frozen_by_kl", 0] - right["frozen_by_kl", 1]) and len(found) == len(frozen) + len(by_kl)
+    far = rows.mask(rows["seed"].eq(1) & rows["lambda"].gt(0), rows.assign(jsd=0.2))
+    assert of("M5b", adversaries=far)["seed"].tolist() == [0, 2], "a seed in which one kind stayed near is left out"
+    assert of("M5", adversaries=rows[rows["kind"].ne("adversary_unfrozen")]).empty
+
+
+def test_the_trend_beyond_ties_is_of_the_share_that_ties_allow():
+    names = [f"kendall_tau_attention_vs_{name}_of_input" for name in ("gradient", "leave_one_out")]
+    both = [texts(np.random.default_rng(3), projection=f"sparsegen:{at}", tau_ceiling=most, **dict.fromkeys(names, tau))
+            for at, most, tau in ((-1, 1.0, 0.5), (0, 0.6, 0.4), (0.5, 0.3, 0.3))]  # fmt: skip
+    sweep = sparsity.along_lambda(pd.concat(both, ignore_index=True))
+    assert of("M4", sweep=sweep)["value"].tolist() == [-1] * 3, "as it is drawn it falls"
+    assert of("M4c", sweep=sweep)["value"].tolist() == [1] * 3, "beyond ties it rises"
 
 
 # --- models that are no evidence, and controls
@@ -385,8 +402,8 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         information = known.assign(without=[*random.random((len(known), 10))])
         return regularization.tables(measured, information)
     if notebook == "sparsity":
-        both = [rows("lambda", 0, 1, variant="adversary", trains=kind) for kind in ("all", "attention")]
-        both = [pd.concat([*both, rows("lambda", nan, trains="")]).assign(divergence="jsd")]
+        both = [rows("lambda", 0, 1, variant="adversary", kind=kind) for kind in (sparsity.FROZEN, sparsity.UNFROZEN)]
+        both.append(rows("lambda", nan, kind=""))
         tables = {"measured": rows("projection", "softmax", "sparsemax"), "adversaries": pd.concat(both)}
         return tables | {"sweep": rows("lambda", 0, 1, 2, projection="sparsegen")}
     if notebook == "ground_truth":

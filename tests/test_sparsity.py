@@ -1,5 +1,7 @@
 """What `sparsity` trains and measures."""
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import planned
@@ -8,7 +10,7 @@ import torch
 from scipy import stats
 from small import batch, model
 
-from lib.analysis import add_entropies, add_support, add_violations, attention_weights, left_out, measure
+from lib.analysis import add_entropies, add_support, add_violations, adversaries, attention_weights, left_out, measure
 from lib.analysis.correlation import trend
 from lib.metrics import normalized_entropy
 from lib.projections import sparsegen_name, sparsegen_strength
@@ -71,6 +73,10 @@ def test_the_support_counts_what_is_exactly_above_zero():
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
     assert (unit_of("attention_support"), unit_of("attention_support_share")) == ("tokens", "fraction")
+    weights = [np.array([0.0, 0.2, 0.0, 0.5, 0.3, 0.0]), np.array([1.0, 0, 0, 0]), np.full(3, 1 / 3)]
+    ceilings = add_support(measured({"attention_weights": weights}))["tau_ceiling"]
+    best = [max(stats.kendalltau(one, order).statistic for order in permutations(range(len(one)))) for one in weights]
+    assert ceilings.tolist() == pytest.approx(np.nan_to_num(best)) and ceilings[1] == pytest.approx((2 / 4) ** 0.5)
 
 
 def along_lambda(slope: float, noise: float, seeds: int = 3, texts: int = 60) -> pd.DataFrame:
@@ -129,16 +135,30 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert np.isnan([sparsegen_strength(name) for name in ("softmax", "entmax:1.5")]).all()
 
 
-def test_tables_2_and_5_are_the_trend_of_the_gradient_and_the_adversaries_farthest_away():
-    rows = [("all", at, accuracy) for at, accuracy in ((0, 0.9), (0.1, 0.8), (1, 0.7))]
-    rows += [("attention", 0.5, 0.6), ("attention from the base", 3, 0.5)]
-    adversaries = pd.DataFrame(rows, columns=["trains", "lambda", "value"]).assign(projection="softmax")
+def test_table_2_is_the_trend_of_the_gradient_and_table_5_where_both_kinds_reach():
     trends = pd.DataFrame({"quantity": ["entropy_of_gradient_of_input", "entropy_of_leave_one_out_of_input"]})
     trends = trends.assign(tau=[-0.8, 0.1], tau_low=[-1.0, -1.0], tau_high=[-0.5, 0.5])
-    slope, farthest = sparsity.partners(pd.concat([adversaries, trends], ignore_index=True), None)
+    runs = [("all", 0.0, 0.0, 4), ("all", 0.2, 0.6, 3)]
+    runs += [("attention", 0.0, 0.0, 4), ("attention", 1.0, 0.5, 3), ("attention", 3.0, 0.69, 1)]
+    kind = {"projection": "softmax", "variant": "adversary", "divergence": "jsd"}
+    rows = []
+    for trains, at, jsd, right in runs:
+        own = {"trains": trains, "jsd": jsd, "tvd": 0.1, "label": np.arange(4) >= right, "lambda": at}
+        rows.append(measured({"a": [np.ones(1)] * 4}).assign(**kind, **own))
+    searched = rows[0].assign(**{"lambda": np.nan})
+    versus = adversaries.with_kinds(pd.concat(rows, ignore_index=True), searched, sparsity.KINDS)
+    slope, matched = sparsity.partners(pd.concat([sparsity.table5(versus), trends], ignore_index=True), None)
     assert slope[["value", "low", "high"]].to_numpy().tolist() == [[-0.8, -1.0, -0.5]]
     assert slope["quantity"].tolist() == ["kendall_tau_lambda_vs_entropy_of_input_importance"]
-    assert farthest["value"].tolist() == [0.7, 0.6] and set(farthest["projection"]) == {""}
+    values = matched.set_index(["variant", "quantity"])["value"].to_dict()
+    expected = {"adversary_frozen": 3 / 4 - 2 / 4 * (0.6 - 0.5) / (0.69 - 0.5), "adversary_unfrozen": 3 / 4}
+    for name, accuracy in expected.items():
+        assert (values[name, "jsd"], values[name, "accuracy"]) == pytest.approx((0.6, accuracy))
+    assert set(matched["projection"]) == {""}
+    assert {*adversaries.summarise_adversaries(versus)["variant"]} == {*expected, "searched_for_each_text"}
+    kl = pd.concat([*rows[2:4], rows[4].assign(divergence="kl")], ignore_index=True)
+    curve = adversaries.with_kinds(kl, searched, sparsity.KINDS).query("kind == 'frozen_by_kl'")
+    assert curve["lambda"].unique().tolist() == [3.0, 0.0], "what only imitates begins both curves"
 
 
 def test_patience_ends_training_after_the_best_epoch():

@@ -1,6 +1,6 @@
 """Trained models beside their bases: how far attention moved, what that cost, and which adversaries are evidence."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +11,13 @@ from torch import Tensor
 
 from lib.analysis.measuring import attention_weights, batches_of, max_attention, measure
 from lib.analysis.statistics import Effect
-from lib.analysis.summaries import classification, effects_between, mean_effect, per_group, rows_where, summarise
+from lib.analysis.summaries import classification, mean_effect, per_group, summarise
 from lib.datasets.batches import Batch
 from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import JSD_BOUNDS, Quantity, declare
+from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, Quantity, declare
 from lib.training import Trained
 from lib.training.tasks import PATIENCE, BaseOutputs
 
@@ -95,30 +95,50 @@ def scores_and_distances(rows: pd.DataFrame, score: str = "f1", distances: Seque
     return pd.concat([classification(rows, [score]), summarise(rows, distances)], ignore_index=True)
 
 
-def summarise_adversaries(measured: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
-    """Accuracy, JSD and TVD of adversaries by `trains`, divergence and lambda; `variants` names each `trains`."""
-    adversaries, by = measured[measured["variant"] == "adversary"], ["trains", "divergence", "lambda"]
+def summarise_adversaries(measured: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy, JSD and TVD of the adversaries of each `kind`, which is then their variant, and lambda."""
+    adversaries = measured[measured["variant"] == "adversary"]
+    by = ["kind", "trains", "divergence", "lambda"]
     means = per_group(adversaries, by, lambda rows: scores_and_distances(rows, "accuracy", AXES))
-    return means.assign(variant=means["trains"].map(variants))
+    return means.assign(variant=means["kind"]).drop(columns="kind")
 
 
-def lost_beyond_imitation(measured: pd.DataFrame, trains: Sequence[str]) -> Iterator[tuple[dict, pd.DataFrame, Effect]]:
-    """What adversaries lose of accuracy: that of the one that only imitates (lambda 0) less theirs, in pairs of a seed.
+def with_kinds(versus: pd.DataFrame, searched: pd.DataFrame, kinds: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+    """Rows of `measure_versus_base` with their `kind`, by (trains, divergence), and those of `instance_adversaries`.
 
-    Of the seeds in which an adversary moved, to a mean JSD of at least FAR; of all seeds where it moved in none. Yields
-    {trains, encoder, projection, divergence, lambda}, the base's rows, and what is lost, from `measure_versus_base`.
+    Of the latter trains is "each text". An adversary with lambda 0 has no divergence: a frozen one is there for both.
     """
-    adversaries, names = measured[measured["trains"].isin(trains)], ["trains", "encoder", "projection"]
-    between = {"variant": "imitation"}, {"variant": "adversary"}
-    for values, some in adversaries[adversaries["lambda"] > 0].groupby([*names, "divergence", "lambda"], sort=False):
-        key = dict(zip([*names, "divergence", "lambda"], values, strict=True))
-        imitation = rows_where(adversaries, {name: key[name] for name in names} | {"lambda": 0})
-        imitation = imitation.assign(variant="imitation")
-        base = rows_where(measured, {"encoder": key["encoder"], "projection": key["projection"], "variant": "base"})
-        jsd = some.groupby("seed")["jsd"].mean()
-        moved = jsd.index[jsd >= FAR] if (jsd >= FAR).any() else jsd.index
-        both = pd.concat([some, imitation])
-        yield key, base, effects_between(both[both["seed"].isin(moved)], ["accuracy"], between)[0]
+    both = versus["trains"].eq("attention") & versus["lambda"].eq(0) & versus["divergence"].eq("kl").any()
+    searched = searched.assign(variant="adversary", trains="each text", divergence="jsd")
+    rows = pd.concat([versus, versus[both].assign(divergence="kl"), searched], ignore_index=True)
+    return rows.assign(kind=[kinds.get(pair, "") for pair in zip(rows["trains"], rows["divergence"], strict=True)])
+
+
+def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFrame:
+    """Adversaries of several kinds, of the column `kind`, equally far away: at the largest mean JSD that each reaches.
+
+    In each seed by itself, and text by text, on the line between the two runs of a kind whose mean JSD is next to it:
+    their jsd, accuracy (1 where the prediction is right), and accuracy_lost, that of the kind's run with lambda 0 less
+    it. Seeds in which that distance, `reached`, is below FAR are left out, unless all are; so are those without a kind.
+    `measured`: rows of `measure_versus_base` of one model.
+    """
+    lost = declare("accuracy_lost", "fraction", None, CHANGE_BOUNDS)
+    rows = measured[measured["kind"].isin(kinds)]
+    rows = rows.assign(accuracy=rows["label"].eq(rows["prediction"]).astype(float))
+    found = [rows[:0].assign(reached=0.0, **{lost: 0.0})]
+    for _, of_seed in rows.groupby("seed"):
+        away = of_seed.groupby(["kind", "lambda"])["jsd"].mean().sort_values()
+        reached = away.groupby("kind").max().min()
+        for kind, own in of_seed.groupby("kind") if of_seed["kind"].nunique() == len(kinds) else ():
+            runs = {strength: run.set_index("instance") for strength, run in own.groupby("lambda")}
+            place, order = np.interp(reached, away[kind], range(len(runs))), [runs[at] for at in away[kind].index]
+            low, high = order[int(np.floor(place))], order[int(np.ceil(place))]
+            both = {axis: low[axis] + place % 1 * (high[axis] - low[axis]) for axis in ("jsd", "accuracy")}
+            both |= {"reached": reached, lost: runs[0]["accuracy"] - both["accuracy"]}
+            found.append(low.assign(**both).reset_index())
+    matched = pd.concat(found, ignore_index=True)
+    far = matched["reached"] >= FAR
+    return matched[far] if far.any() else matched
 
 
 def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:

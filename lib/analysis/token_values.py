@@ -65,11 +65,17 @@ def entropy_of(values: np.ndarray | None) -> float:
 
 
 def add_support(instances: pd.DataFrame) -> pd.DataFrame:
-    """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's)."""
+    """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's).
+
+    And tau_ceiling, the largest tau-b of attention with values of which no two are equal: sqrt(1 - ties / pairs).
+    """
     sizes = instances["attention_weights"].map(np.count_nonzero).astype(float)
+    alike = [np.unique(weights, return_counts=True)[1] for weights in instances["attention_weights"]]
+    tied, pairs = [(of * (of - 1)).sum() for of in alike], instances["length"] * (instances["length"] - 1)
     size = declare("attention_support", "tokens", "tokens with weight")
     share = declare("attention_support_share", "fraction", "tokens with weight, share of the text")
-    return instances.assign(**{size: sizes, share: sizes / instances["length"]})
+    ceiling = declare("tau_ceiling", "tau-b", "largest tau that ties allow")
+    return instances.assign(**{size: sizes, share: sizes / instances["length"], ceiling: np.sqrt(1 - tied / pairs)})
 
 
 def add_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:

@@ -4,7 +4,7 @@
 """
 
 from lib.charts.comparison import values_beside
-from lib.charts.curves import sweep, tradeoff
+from lib.charts.curves import price, sweep, tradeoff
 from lib.charts.distributions import boxes, histogram_by_class, violins_by_max_attention
 from lib.charts.erasure import jsd_differences, negative_differences
 from lib.charts.text import attention_of_texts, attention_text, token_curves

@@ -61,3 +61,28 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     drawn = alt.layer(*layers, data=points.assign(end=ends, words=words)).properties(width=WIDTH - 70, height=320)
     note = "A point for each run, bars: 95% over texts; the base itself would be at 0. λ: the weight of distance. "
     return titled(drawn, title, [see, note + "Dashed: each curve's chord."])
+
+
+@or_a_sentence
+def price(summary: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
+    """Accuracy (y) against the mean JSD to the base's attention (x), a line for each variant; a panel for each model.
+
+    Rows of lib.analysis.adversaries.summarise_adversaries; those with a `table` are printed values.
+    """
+    keys = ["encoder", "attention", "variant", "lambda", "table"]
+    rows = summary.reindex(columns=[*keys, "quantity", "value", "low", "high"])
+    jsd, accuracy = (rows[rows["quantity"] == name].drop(columns="quantity") for name in ("jsd", "accuracy"))
+    both = accuracy.merge(jsd[[*keys, "value"]].rename(columns={"value": "jsd"}), on=keys)
+    if both["table"].notna().all():
+        raise Empty("there is no adversary")
+    both = both.assign(series=both["variant"].map(title_of), of=np.where(both["table"].isna(), "ours", "printed"))
+    x = alt.X("jsd:Q", title="mean JSD (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS)))
+    y, color = alt.Y("value:Q", title="accuracy", scale=alt.Scale(zero=False)), series_color(both["series"].unique())
+    shape = alt.Shape("of:N", title=None, scale=alt.Scale(domain=["ours", "printed"], range=["circle", "diamond"]))
+    ours = alt.Chart().transform_filter("datum.of == 'ours'")
+    layers = [
+        ours.mark_line(strokeWidth=1.5).encode(x, y, color, order="jsd:Q"),
+        ours.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x, alt.Y("low:Q"), alt.Y2("high"), color),
+        alt.Chart().mark_point(filled=True, size=70, opacity=1, tooltip=True).encode(x, y, color, shape),
+    ]
+    return titled(panels(both.drop(columns="table"), layers, 280), title, [see, "Bars: 95% intervals."])
