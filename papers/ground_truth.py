@@ -10,9 +10,9 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
-from lib.analysis.ground_truth import by_kind, wins
+from lib.analysis.ground_truth import SAME_ACCURACY, by_kind, wins
 from lib.analysis.statistics import Effect, weighted_f1
-from lib.datasets import Corpus, spec, tokens_shown, with_dials
+from lib.datasets import spec, with_dials
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
@@ -38,7 +38,6 @@ LIARS_LAMBDA = ("lambda", 0.3)  # of .03, .1, .3 and 1 the smallest whose liars 
 VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm")]
 VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
 STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
-FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
@@ -56,7 +55,7 @@ TESTS = {  # of a model: the column of its texts, and its sign: which direction 
     "M: attention and leave-one-out of states agree little": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1),
     "trivial: the attention is spread": ("entropy_of_attention", 1),
 }
-SAME_ACCURACY, LITTLE_MASS, SAME_EFFECT = 0.02, 0.01, 0.9
+LITTLE_MASS, SAME_EFFECT = 0.01, 0.9
 
 
 @dataclass(frozen=True)
@@ -164,33 +163,6 @@ def explanations(steps: int = 50) -> list[Quantity]:
     ours += [make("integrated_gradients", integrated, steps=steps)]
     ours += [make(FROM_UNKNOWN, integrated, steps=steps, baseline="unknown")]
     return [*ours, importance.leave_one_out_with_sign, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
-
-
-def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: bool) -> pd.DataFrame:
-    """Every explanation of the first text: a row for each token; none where no reason is known."""
-    if measured.empty:
-        return pd.DataFrame()
-    row = measured.iloc[0]
-    instance = corpus.test.instances[row["instance"]]
-    reason = [any(start <= place < end for start, end in instance.rationale) for place in range(row["length"])]
-    values = {"reason": np.where(reason, "yes", "")} | {title_of(name): row[name] for name in columns}
-    return pd.DataFrame(values, index=tokens_shown(corpus, instance, show_text))
-
-
-def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
-    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
-    clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
-    rows = []
-    for one in with_it:
-        answers = measure_all([one], [attention_weights])
-        right = answers["label"] == answers["prediction"]
-        copy = np.array([bool(text.rationale) for text in one.corpus.test.instances])
-        model = (one.run.dataset, one.run.encoder, one.run.seed)
-        rows.append((*model, right[copy].mean(), right[~copy].mean(), clean[model[1:]]))
-    accuracies = ["on copies", "on clean texts", "without the shortcut"]
-    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *accuracies])
-    near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
-    return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
 
 
 # --- the papers' tests against liars

@@ -7,17 +7,21 @@ import pandas as pd
 import torch
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, forward, measure
+from lib.analysis.measuring import BATCH, attention_weights, forward, measure, measure_all
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
 from lib.analysis.summaries import rows_where, summarise
+from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.importance import MAX_TOKENS
 from lib.metrics.distances import probabilities
 from lib.progress import Progress
 from lib.quantity import Quantity, declare, title_of
 from lib.training import Trained
+from lib.training.fitting import evaluate
 
 SCORES = {"top": "top-1", "recall": "recall at the reason's size"}
+FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
+SAME_ACCURACY = 0.02  # at most so far below that of an honest model
 USED = 0.01  # of the probability: the size of the Shapley value of a word that the model uses
 
 
@@ -151,6 +155,33 @@ def explanation_matrix(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]
     known = {name: rows_where(rows, plain) for name, rows in parts.items() if len(rows)}
     tables = [summarise_scores(rows, columns, ["beyond_chance_{}"]).assign(model=name) for name, rows in known.items()]
     return explanation_table(pd.concat(tables), "beyond_chance_") if tables else pd.DataFrame()
+
+
+def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: bool) -> pd.DataFrame:
+    """Every explanation of the first text: a row for each token; none where no reason is known."""
+    if measured.empty:
+        return pd.DataFrame()
+    row = measured.iloc[0]
+    instance = corpus.test.instances[row["instance"]]
+    reason = [any(start <= place < end for start, end in instance.rationale) for place in range(row["length"])]
+    values = {"reason": np.where(reason, "yes", "")} | {title_of(name): row[name] for name in columns}
+    return pd.DataFrame(values, index=tokens_shown(corpus, instance, show_text))
+
+
+def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
+    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
+    clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
+    rows = []
+    for one in with_it:
+        answers = measure_all([one], [attention_weights])
+        right = answers["label"] == answers["prediction"]
+        copy = np.array([bool(text.rationale) for text in one.corpus.test.instances])
+        model = (one.run.dataset, one.run.encoder, one.run.seed)
+        rows.append((*model, right[copy].mean(), right[~copy].mean(), clean[model[1:]]))
+    accuracies = ["on copies", "on clean texts", "without the shortcut"]
+    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *accuracies])
+    near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
+    return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
 
 
 # --- tests of models that should find liars
