@@ -25,9 +25,6 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     if not options.name and not options.list:
         known = ", ".join(parameters.known_notebooks(options.notebooks)) or "none"
         parser.error(f"which notebook? known: {known}")
-    for word in (*sys.argv, str(options.output)):
-        if word.encode(errors="replace").decode() != word:
-            parser.error(f"{word!a} is not UTF-8; allowed: names in UTF-8")
     return options
 
 

@@ -52,8 +52,6 @@ class Cells:
 
         The findings are shown at the page's top alone.
         """
-        if output.output_type == "error":
-            return log("\n".join(output.traceback))
         data = output.data
         if HEADLINE in data:
             return ""
