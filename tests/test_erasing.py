@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from small import batch, model
 
 from lib.analysis import erasure
+from lib.analysis.statistics import exact_limits
 from lib.importance.rankings import RANKINGS
 from lib.interventions import single_erasure, until_flip
 
@@ -119,3 +121,20 @@ def test_fewest_is_a_floor_of_every_curve_and_of_every_mean_on_the_same_texts():
     means = means[[f"removed_{name}_fraction" for name in names]]
     assert means.notna().any(axis=None) and means.isna().any(axis=1).eq(means.isna().all(axis=1)).all()
     assert (means.mean() >= means["removed_fewest_fraction"].mean()).all()
+
+
+def test_in_how_many_models_the_counts_of_the_paper_hold():
+    duel = {"quantity": "ratio_gradient_sooner_than_attention", "way": "", "ranking": "", "value": 1}
+    of = [("a", "flan-rnn", 0.6), ("a", "flan-noenc", 0.9), ("b", "flan-rnn", 0.4), ("b", "flan-conv", 0.9)]
+    values = [duel | dict(zip(("dataset", "encoder", "first_sooner"), one, strict=True)) for one in of]
+    for name, both, only in (("attention", 0.1, 0.1), ("gradient", 0.0, 0.15), ("product", 0.15, 0.1)):
+        row = {"dataset": "b", "encoder": "flan-rnn", "way": "expected", "ranking": name}
+        values += [row | {"quantity": part, "value": x} for part, x in (("flip_both", both), ("flip_top_only", only))]
+    found = erasure.counted_models(pd.DataFrame(values), pd.DataFrame([{"dataset": "b", "encoder": "flan-conv"}]))
+    assert found["models"].tolist() == ["1 of 2", "1 of 1", "1 of 1"]
+    limits = [binomtest(k, n).proportion_ci() for k, n in ((1, 2), (1, 1), (1, 1))]
+    assert found[["low", "high"]].to_numpy() == pytest.approx(np.array(limits))
+    assert exact_limits([False] * 9 + [True] * 4) == pytest.approx(binomtest(4, 13).proportion_ci())
+    assert exact_limits([False] * 9) == pytest.approx(binomtest(0, 9).proportion_ci())
+    none = erasure.counted_models(pd.DataFrame(columns=["dataset"]), pd.DataFrame(columns=["dataset", "encoder"]))
+    assert none["models"].tolist() == ["0 of 0"] * 3

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from lib.analysis.statistics import Effect, bootstrap, number_by_seed, standard_error
+from lib.analysis.statistics import Effect, bootstrap, exact_limits, number_by_seed, standard_error
 from lib.analysis.summaries import DRAWS, configurations, seed_table, summarise
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, title_of
 
@@ -184,3 +184,30 @@ def sooner_ratio(signs: pd.DataFrame) -> Effect:
 def log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """log of the ratio of two counts, half a count added to each (Haldane 1956); NaN where both are 0."""
     return np.where(first + second > 0, np.log((first + 0.5) / (second + 0.5)), np.nan)
+
+
+# --- in how many models
+
+
+def counted_models(values: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
+    """In how many models what Serrano & Smith count is so (sections 5.4, A.3), with exact 95% limits of the share.
+
+    Args:
+        values: kept rows of `flips_sooner` and `flip_tables`, of several datasets; a model is a dataset and encoder.
+        left_out: dataset and encoder of models that do not count.
+    """
+    model = ["dataset", "encoder"]
+    rows = values.reindex(columns=[*model, "quantity", "way", "ranking", "value", "first_sooner"])  # there may be none
+    rows = rows[~pd.MultiIndex.from_frame(rows[model]).isin(pd.MultiIndex.from_frame(left_out[model]))]
+    rows = rows.astype({"encoder": str, "value": float, "first_sooner": float})
+    duels = rows[rows["quantity"].eq("ratio_gradient_sooner_than_attention") & ~rows["encoder"].str.endswith("noenc")]
+    flips = rows[rows["quantity"].isin(CELLS[:2]) & rows["way"].eq("expected")]
+    flips = flips.groupby([*model, "ranking", "quantity"])["value"].mean().groupby([*model, "ranking"]).sum()
+    top = flips.unstack().reindex(columns=["attention", "gradient", "product"])
+    counts = {
+        "gradient sooner than attention in over half of the texts": duels.groupby(model)["first_sooner"].mean() > 0.5,
+        "the gradient's top item flips fewer decisions than attention's": top["gradient"] < top["attention"],
+        "gradient × attention's top item flips more": top["product"] > top["attention"],
+    }
+    found = [(what, f"{so.sum()} of {len(so)}", *exact_limits(so)) for what, so in counts.items()]
+    return pd.DataFrame(found, columns=["what", "models", "low", "high"])
