@@ -23,7 +23,6 @@ UNITS = {  # of the parts of each ranking
     **{"js": "nats", "flip": "fraction", "others_js": "nats", "others_flip": "fraction", "negative": "fraction"},
     **{f"{way}_delta_js": "nats" for way in RANDOM_ITEMS},
     **{f"{way}_{part}": "fraction" for way in RANDOM_ITEMS for part in ("delta_alpha", "flip")},
-    "place": "items",
 }
 
 
@@ -55,10 +54,9 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     Of each ranking, (batch,) each, NaN for a text of one item:
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
-    negative, how many of these have a larger JSD; place, the position of the top item in the text, from 0; and
-    with the item drawn as in the paper (`paper`: any but the top) and as in the authors' code (`authors_code`: any but
-    the first of the text, also the top itself) <way>_delta_js, <way>_delta_alpha and <way>_flip. Besides `largest_js`,
-    the largest JSD of any single item of the text.
+    negative, how many of these have a larger JSD; and with the item drawn as in the paper (`paper`: any but the top)
+    and as in the authors' code (`authors_code`: any but the first of the text, also the top itself) <way>_delta_js,
+    <way>_delta_alpha and <way>_flip. Besides these largest_js, the largest JSD of any single item of the text.
 
     Args:
         seed: of the drawn items; each text has its own, whatever its batch.
@@ -83,7 +81,6 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
                 one, other = ({name: at(values, where) for name, values in effects.items()} for where in (top, place))
                 parts |= {f"{way}_delta_{name}": one[name] - other[name] for name in ("js", "alpha")}
                 parts[f"{way}_flip"] = other["flip"]
-            parts["place"] = (top - output.mask.to(torch.uint8).argmax(dim=1)).double()
             found |= {f"{of}_{part}": value.masked_fill(items < 2, torch.nan) for part, value in parts.items()}
         return found | {"largest_js": effects["js"].amax(dim=1).masked_fill(items < 2, torch.nan)}
 
