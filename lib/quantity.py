@@ -82,6 +82,11 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "product": "gradient × attention",
     "fewest": "fewest possible",
     "authors_code": "authors' code",
+    "guide_uniform": "Uniform",  # as Wiegreffe & Pinter's table 3 has them
+    "guide_learned": "Trained MLP",
+    "guide_base": "Base LSTM",
+    "guide_adversary": "Adversary",
+    "guide_imitation": "Imitation",
     "flip_both": "both flip",
     "flip_top_only": "only the top item",
     "flip_random_only": "only another item",

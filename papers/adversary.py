@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -9,7 +10,7 @@ from pydantic import NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib import analysis
-from lib.analysis.adversaries import distance_beyond_seeds, moved_adversaries, select_runs
+from lib.analysis.adversaries import distance_beyond_seeds, select_runs
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
 from lib.training import Run
@@ -33,6 +34,7 @@ class AdversarySettings(Settings):
         None, "weights of distance in the adversary's loss, beside 0, the control; None: the profile's"
     )
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
+    adversaries: bool = setting(True, "tables 3 and 4, figure 5: trained adversaries, the MLP; no: left out")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:
@@ -57,15 +59,15 @@ def sweep(settings: Settings) -> list[Run]:
     aim = () if settings.projection in NEVER_ZERO else (("divergence", "jsd"),)
     aim += (("epochs", settings.adversary_epochs),) if settings.adversary_epochs else ()
     lambdas = dict.fromkeys((0.0, *(settings.lambdas or LAMBDAS[settings.profile])))
-    pairs = product(bases(settings), lambdas)
+    pairs = product(bases(settings) if settings.adversaries else (), lambdas)
     return [replace(base, variant="adversary", base=base, options=(("lambda", one), *aim)) for base, one in pairs]
 
 
 def guides(settings: Settings) -> list[Run]:
     """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide."""
-    mlps = [replace(base, encoder="average") for base in bases(settings)]
+    mlps = [replace(base, encoder="average") for base in bases(settings) if settings.adversaries]
     runs = [*mlps, *(replace(mlp, variant="uniform") for mlp in mlps)]
-    runs += [replace(mlp, variant="guide_base", base=base) for mlp, base in zip(mlps, bases(settings), strict=True)]
+    runs += [replace(mlp, variant="guide_base", base=replace(mlp, encoder="bilstm")) for mlp in mlps]
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])
     return runs + (imitation_guides(settings, strength) if strength else [])
 
@@ -107,44 +109,35 @@ def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str,
     """What the findings read; of_seeds: `seed_distances` of the bases, dev: `adversaries_by_dev` of the sweep."""
     of_models, of_seeds = (analysis.add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))
     chosen = select_runs(adversaries, dev[dev["chosen"]])
-    given = {"bases": of_seeds, "guides": guides, "searches": searches, "chosen": chosen, "dev": dev}
-    return given | {"measured": pd.concat([of_models, guides])}
+    given = {"bases": of_seeds, "uniform": rows_where(of_models, {"variant": "uniform"}), "searches": searches}
+    return given | {"chosen": chosen, "guides": guides, "measured": pd.concat([of_models, guides])}
 
 
-def search_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W2: how much farther from the base's attention the search for each text goes than other seeds do."""
-    yield BILSTM, [tables["bases"]], distance_beyond_seeds(tables["searches"], tables["bases"])
+def less_seeds(tables: Mapping[str, pd.DataFrame], attention: str) -> Iterator[tuple]:
+    """W2, W2b, W4c: how much farther from the base's attention another is than other seeds' attention."""
+    if len(rows := tables[attention]):
+        yield BILSTM, [tables["bases"]], distance_beyond_seeds(rows, tables["bases"])
 
 
-def equal_weights_less_seeds(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W2b: how much farther equal weights are."""
-    uniform = rows_where(tables["measured"], {"variant": "uniform", "encoder": "bilstm"})
-    yield BILSTM, [tables["bases"]], distance_beyond_seeds(uniform, tables["bases"])
+search_less_seeds = partial(less_seeds, attention="searches")
+equal_weights_less_seeds = partial(less_seeds, attention="uniform")
+adversary_less_seeds = partial(less_seeds, attention="chosen")
 
 
 def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W3c: F1 of the MLP by the base's attention, less that by the adversary's, of adversaries that moved."""
-    moved = moved_adversaries(tables["dev"])
-    moved = moved[moved["lambda"] == guiding(tables["dev"]["lambda"])]
-    between = {"variant": "guide_base"}, {"variant": "guide_adversary"}
-    if len(rows := tables["guides"][tables["guides"]["seed"].isin(moved["seed"])]):
+    """W3c: F1 of the MLP by the base's attention, less that by the adversary's, where that is a guide."""
+    rows, between = tables["guides"], ({"variant": "guide_base"}, {"variant": "guide_adversary"})
+    if len(rows := rows[rows["seed"].isin(rows_where(rows, between[1])["seed"])]):
         effect = analysis.effects_between(rows, ["f1"], between)[0]
         yield {"model": "MLP"}, [rows_where(rows, between[0])], effect
-
-
-def distance_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """W4: how far the attention of the adversary that dev chose is from the base's."""
-    if len(tables["chosen"]):
-        yield BILSTM, [tables["bases"]], analysis.mean_effect(tables["chosen"], "jsd")
 
 
 def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W4b: its F1 less that of the base of its seed."""
     if len(rows := tables["chosen"]):
-        base = rows_where(tables["measured"], {"variant": "base", "encoder": "bilstm"})
-        both = pd.concat([base[base["seed"].isin(rows["seed"])], rows])
+        both = pd.concat([tables["bases"], rows])
         between = {"variant": "adversary"}, {"variant": "base"}
-        yield BILSTM, [base], analysis.effects_between(both, ["f1"], between)[0]
+        yield BILSTM, [tables["bases"]], analysis.effects_between(both, ["f1"], between)[0]
 
 
 PARTS = (base_seeds, uniform, guides, imitation_guides, sweep)

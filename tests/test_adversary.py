@@ -197,6 +197,12 @@ def test_every_dataset_and_variant_has_its_runs():
     assert {(run.option("divergence"), run.attention, run.epochs) for run in runs} == bounded
 
 
+def test_without_trained_adversaries_table_2_is_left():
+    runs = {one: planned.runs("adversary", "sst", "paper", device="cpu", adversaries=one) for one in (True, False)}
+    assert {run.variant for run in runs[False]} == {"base", "uniform"} and len(runs[False]) == 9 + 5
+    assert {run.encoder for run in runs[False]} == {"bilstm"} and set(runs[False]) < set(runs[True])
+
+
 def test_the_adversary_of_table_3_guides_or_that_of_the_largest_lambda_and_never_what_only_imitates():
     for lambdas, guiding in (((1e-3, 2e-3), {1e-3}), ((1e-4, 5e-4), {5e-4}), ((0.0,), set())):
         settings = {"dataset": "sst", "profile": "paper", "lambdas": lambdas, "device": "cpu"}

@@ -390,10 +390,8 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
     if notebook == "adversary":
         guides = rows("variant", "base", "uniform", "guide_base", "guide_adversary", encoder="average")
         adversary = rows("variant", "adversary", trains="all", **{"lambda": 1})
-        dev = adversary[["seed", "lambda", "trains"]].drop_duplicates().assign(chosen=True)
-        dev = dev.assign(moved=True, converged=True, imitates=True)
         tables = {"measured": pd.concat([rows("variant", "base", "uniform"), guides]), "bases": rows("variant", "base")}
-        return tables | {"guides": guides, "searches": tables["bases"], "chosen": adversary, "dev": dev}
+        return tables | {"guides": guides, "searches": tables["bases"], "uniform": tables["bases"], "chosen": adversary}
     if notebook == "regularization":
         measured = rows("variant", *REGULARIZED)
         known = measured.drop_duplicates(["variant", "seed"])[["variant", "seed"]]

@@ -125,6 +125,12 @@ CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]
         ("longer than 5,000 tokens", "underlined: the words that decide the label", "What we find"),
     ),
     (
+        "adversary",
+        news,
+        ("dataset agnews", "adversaries no", "seeds 0", "vectors random"),
+        ("Left out with the trained adversaries", "no model was trained to attend elsewhere", "W2"),
+    ),
+    (
         "regularization",
         reasons,
         ("dataset eraser_movies", "seeds 0", "lambdas 0.1", "imitation_epochs 1", "vectors random"),

@@ -115,13 +115,25 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
     runs = [adversary(0.0, seed, f1, 0.1) for seed, f1 in ((0, 0.89), (1, 0.9), (2, 0.7))]
     runs += [adversary(1.0, seed, 0.9, jsd) for seed, jsd in ((0, 0.3), (1, 0.6), (2, 0.6))]
     runs += [adversary(2.0, 0, 0.8, 0.5), adversary(2.0, 1, 0.8, 0.6), adversary(3.0, 0, 0.95, 0.6, converged=False)]
+    runs += [adversary(0.0, 3, 0.9, 0.1, converged=False), adversary(1.0, 3, 0.9, 0.6)]
     dev = adversaries.adversaries_by_dev(runs)
     assert dev.loc[dev["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
     moved = adversaries.moved_adversaries(dev)
     assert moved[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
-    assert dev.loc[dev["moved"] & ~dev["imitates"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2]]
-    assert dev.loc[~dev["converged"], ["lambda", "seed"]].to_numpy().tolist() == [[3.0, 0]]
+    assert dev.loc[dev["moved"] & ~dev["imitates"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [1.0, 3]]
+    why = ["", "", "imitation fails", "did not move", "", "imitation fails", "", "", "not converged"]
+    assert dev["why"].tolist() == [*why, "not converged", "imitation fails"], "also of an imitation, which is then none"
     assert not adversaries.adversaries_by_dev(runs[3:])[["imitates", "chosen"]].any(axis=None), "no imitation is known"
+    variants = ("guide_base", "guide_adversary", "guide_imitation")
+    guided = pd.DataFrame([{"variant": variant, "seed": seed} for variant in variants for seed in range(4)])
+    for of_adversary, seeds in ((1.0, [1]), (2.0, [0, 1]), (3.0, [])):
+        guides = {"guide_adversary": of_adversary, "guide_imitation": 0}
+        sound = adversaries.without_unsound(guided, dev, guides).groupby("variant")["seed"].agg(list)
+        assert sound["guide_base"] == [0, 1, 2, 3] and sound["guide_imitation"] == [0, 1]
+        assert sound.get("guide_adversary", []) == seeds, "what did not move, converge or imitate is no guide"
+    none = adversaries.adversaries_by_dev([])
+    assert set(adversaries.without_unsound(guided, none, guides)["variant"]) == {"guide_base"}
+    assert adversaries.moved_adversaries(none).empty
 
 
 def test_points_are_those_of_runs():

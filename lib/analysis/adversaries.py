@@ -17,11 +17,12 @@ from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
 from lib.models.interface import ModelOutput
 from lib.progress import Progress
-from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, Quantity, declare
+from lib.quantity import CHANGE_BOUNDS, JSD_BOUNDS, RUN_COLUMNS, Quantity, declare
 from lib.training import Trained
 from lib.training.tasks import PATIENCE, BaseOutputs
 
 AXES = ("jsd", "tvd")
+IDENTITY = ("instance", "lambda", "trains", "divergence", "converged", "seed")
 DISTANCES = ("tvd", "tvd_half", "jsd")
 FAR = 0.4  # nats: an attention that is nearer to the base's has not moved (Wiegreffe & Pinter 2019, table 4)
 ON_PAR = 0.02  # of F1: less than the papers' own spread between two reports of one model
@@ -52,7 +53,7 @@ def measure_versus_base(
             wanted = [*distances(outputs[base.run]), *quantities]
             frame = measure(model.model, batches_of(model, "test"), wanted, model.run, progress)
             frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames or [pd.DataFrame(columns=[*RUN_COLUMNS, *IDENTITY, *DISTANCES])], ignore_index=True)
 
 
 def adversary_columns(trained: Trained) -> dict[str, object]:
@@ -235,25 +236,43 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
     Returns lambda, trains, converged, seed, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (on dev), moved (at least FAR),
-    imitates (the seed's adversary of lambda 0 reaches its base's F1), chosen (the best of a seed and `trains`).
+    imitates (the seed's adversary of lambda 0 has converged and reaches its base's F1), why (one is no evidence; ""
+    where it is, and of lambda 0 where it imitates), chosen (the best of a seed and `trains`).
     """
+    if not trained:
+        return pd.DataFrame(columns=["lambda", "trains", "seed", "why", "chosen"]).astype({"chosen": bool})
     rows = []
     for one in trained:
         own, of_base = (model.history[model.chosen - 1] for model in (one, one.base))
         scores = {name: own[name] for name in ("dev_f1", "dev_tvd", "dev_jsd")} | {"base_f1": of_base["dev_f1"]}
         rows.append(adversary_columns(one) | {"epochs": len(one.history)} | scores)
     frame = pd.DataFrame(rows)
-    on_par = frame[(frame["lambda"] == 0) & (frame["dev_f1"] >= frame["base_f1"] - ON_PAR)]
+    on_par = frame[(frame["lambda"] == 0) & frame["converged"] & (frame["dev_f1"] >= frame["base_f1"] - ON_PAR)]
     able = set(zip(on_par["seed"], on_par["trains"], strict=True))
     imitates = [pair in able for pair in zip(frame["seed"], frame["trains"], strict=True)]
     frame = frame.assign(moved=frame["dev_jsd"] >= FAR, imitates=imitates)
+    reasons = {"not converged": ~frame["converged"], "imitation fails": ~frame["imitates"]}
+    reasons["did not move"] = ~frame["moved"] & (frame["lambda"] > 0)
+    frame["why"] = np.select([*reasons.values()], [*reasons], default="")
     best = moved_adversaries(frame).groupby(["seed", "trains"])["dev_f1"].idxmax()
     return frame.assign(chosen=frame.index.isin(best))
 
 
 def moved_adversaries(dev: pd.DataFrame) -> pd.DataFrame:
     """The rows of `adversaries_by_dev` that are evidence: converged, able to imitate, moved, with a lambda above 0."""
-    return dev[dev["moved"] & dev["converged"] & dev["imitates"] & (dev["lambda"] > 0)]
+    return dev[dev["why"].eq("") & (dev["lambda"] > 0)] if len(dev) else dev
+
+
+def without_unsound(guided: pd.DataFrame, dev: pd.DataFrame, guides: Mapping[str, float]) -> pd.DataFrame:
+    """The rows of guided models, but for those whose guide is no evidence (`adversaries_by_dev`): it did not move, say.
+
+    guides: the variants that adversaries guide, each with the lambda of its adversary.
+    """
+    sound, keep = dev[dev["why"].eq("")], ~guided["variant"].isin(guides)
+    for name, strength in guides.items():
+        seeds = sound.loc[sound["lambda"].eq(strength), "seed"]
+        keep |= guided["variant"].eq(name) & guided["seed"].isin(seeds)
+    return guided[keep]
 
 
 def select_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -77,15 +77,15 @@ def attention_of_texts(
 ) -> HTML:
     """`attention_text` of some texts of test, each with why it was chosen, and numbers, in its title.
 
-    `chosen` are rows of `lib.analysis.examples`; `maps` and `numbers` have the name of each -> its column; of
-    maps those that were measured are shown.
+    `chosen` are rows of `lib.analysis.examples`; `maps` and `numbers` have the name of each -> its column, where there
+    is one.
     """
     parts = []
     for row in chosen.to_dict("records"):
         instance = corpus.test.instances[row["instance"]]
-        said = ", ".join(f"{name} {row[column]:.3f}" for name, column in numbers.items())
+        said = ", ".join(f"{name} {row[column]:.3f}" for name, column in numbers.items() if pd.notna(row.get(column)))
         title = f"{row['why']}{question_and_answer(instance, corpus.classes)}: {said}"
-        weights = {name: row[column] for name, column in maps.items() if column in row}
+        weights = {name: row[column] for name, column in maps.items() if np.ndim(row.get(column))}
         parts.append(attention_text(tokens_shown(corpus, instance, show_text), weights, instance.rationale, title).data)
     return HTML("".join(parts))
 

@@ -95,8 +95,7 @@ def without_newsgroup_marks(post: str) -> str:
 
 def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
     """(four fifths, one fifth), both shuffled, with equal shares of the classes."""
-    labels = [record["label"] for record in records]
-    return train_test_split(records, test_size=0.2, stratify=labels, random_state=13478)
+    return train_test_split(records, test_size=0.2, stratify=[one["label"] for one in records], random_state=13478)
 
 
 def agnews(unpacked: Path, source: Source) -> Splits:
