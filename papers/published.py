@@ -76,8 +76,8 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     Args:
         ours: the columns of lib.analysis.summarise; all after `unit` may be missing. theirs: the columns of `table`.
     Returns:
-        KEYS, unit, ours, its interval and seeds, paper, table, theirs, source (the paper's title), difference (of ours
-        and theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.
+        KEYS, unit, ours, its interval and seeds, paper, table, theirs, source (the paper's title), sd (of theirs),
+        difference (ours less theirs), answer (one of ANSWERS; "" where there is nothing to compare), counted.
     Raises:
         ValueError: a key occurs twice in ours, or the units of two partners differ.
     """
@@ -85,7 +85,7 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     if len(twice := ours[ours.duplicated(KEYS)]):
         raise ValueError(f"ours has {' '.join(twice.iloc[0][KEYS])} more than once; summarise it first")
     ours = ours.reindex(columns=[*KEYS, "value", "unit", *INTERVALS]).rename(columns={"value": "ours"})
-    theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "counted"])
+    theirs = theirs.reindex(columns=[*PLACE, "value", "unit", "sd", "counted"])
     theirs = theirs.rename(columns={"value": "theirs", "unit": "unit_theirs"})
     both = pd.concat([ours.merge(theirs, on=KEYS, how=how) for how in ("left", "right_anti")], ignore_index=True)
     unit = both["unit"].astype(object).fillna(both["unit_theirs"])
@@ -99,7 +99,7 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     both["spread"] = both["sd_seeds"].where(both["seeds"] >= FEW, both["quantity"].map(spreads))
     both["answer"] = [answer(row) for row in both.to_dict("records")]
     of_ours, of_theirs = ("ours", "low", "high", "sd_seeds", "seeds"), ("paper", "table", "source", "theirs")
-    return both[[*KEYS, "unit", *of_ours, *of_theirs, "difference", "answer", "counted"]]
+    return both[[*KEYS, "unit", *of_ours, *of_theirs, "sd", "difference", "answer", "counted"]]
 
 
 def with_text_keys(frame: pd.DataFrame) -> pd.DataFrame:

@@ -225,7 +225,8 @@ def one_table(values: pd.DataFrame, percent: bool) -> str:
     caption = f"{caption_of_rows(values.drop(columns=by)).removesuffix('.')} ({unit})."
     if first["paper"]:
         table = re.sub(r"(\d)", r" \1", first["table"], count=1)
-        caption = f"{first['source']}, {table}: {caption} Above theirs, below ours."
+        sd = " ± its sd" if values["sd"].notna().any() else ""
+        caption = f"{first['source']}, {table}: {caption} Above theirs{sd}, below ours."
     inside = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f"<div class='scroll'><table class='beside'>{inside}</table></div>"
 
@@ -240,6 +241,7 @@ def compared_cell(row: Mapping, percent: bool) -> str:
     ours += "" if pd.isna(row["low"]) or pd.isna(row["ours"]) else f" [{low}, {high}]"
     if pd.isna(row["theirs"]):
         return ours
+    theirs += "" if pd.isna(row.get("sd", nan)) else f" ± {row['sd'] * scale:.{digits}f}"
     kind, title = (row["answer"].replace(" ", "-"), row["answer"]) if row["counted"] else ("uncounted", NOT_COUNTED)
     return f"{theirs}<br><span class='{kind}' title='{title}'>{ours}</span>"
 

@@ -143,10 +143,11 @@ def test_the_papers_table_has_theirs_above_ours_and_escapes_what_comes_from_data
     html = show.compare(published.compare(f1, published.table(dataset="planted")), percent=True).data
     assert "<script>" not in html and "&lt;script&gt;" in html and "82.1 [80.0, 84.0]" in html
     both = published.compare(ours(), published.table("jain2019", "sst")).iloc[:1]
+    sd = f"{both['sd'].item():.3f}"
     for counted, kind in ((True, "same"), (False, "uncounted")):
         html = show.compare(both.assign(counted=counted)).data
         assert re.search(
-            rf"<td class='number'>0.351<br><span class='{kind}'[^>]*>0.360 \[0.350, 0.370\]</span></td>", html
+            rf"<td class='number'>0.351 ± {sd}<br><span class='{kind}'[^>]*>0.360 \[0.350, 0.370\]</span></td>", html
         )
     assert "Jain &amp; Wallace 2019, released results" in html and f"<th scope='col'>{title_of(TAU)}</th>" in html
 
