@@ -14,7 +14,7 @@ from lib.analysis.statistics import Effect, weighted_median
 from lib.analysis.summaries import configurations
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, tau_name, title_of, unit_of
 from lib.training import Run
 from papers.effects import model_name, split_models
 from papers.paper import Paper
@@ -117,7 +117,8 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
             median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
             row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
             rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []
-    return pd.DataFrame(rows)
+    columns = [*RUN_COLUMNS, "quantity", "value", "unit", "of_seeds", "se_texts", "n"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

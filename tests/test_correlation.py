@@ -91,6 +91,8 @@ def test_values_stand_beside_those_that_the_paper_printed_of_the_same_quantities
     both = PAPERS["correlation"].compare(values)
     assert set(both["quantity"]) == {correlation.GRADIENT} and both["theirs"].tolist() == [0.3512]
     assert PAPERS["correlation"].compare(values.iloc[:0]).empty
+    answers = pd.DataFrame([row | {"label": 0, "prediction": 4, "max_attention": 0.5}])  # of many classes: no figure 6
+    assert PAPERS["correlation"].compare(correlation.permutation_medians(answers)).empty
 
 
 def test_dot_attention_may_start_from_the_normal_distribution():
