@@ -10,12 +10,13 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib.analysis import add_entropies
-from lib.analysis.erasure import add_drawn, add_sooner, sooner_ratio, sooner_signs
+from lib.analysis.erasure import add_drawn, add_sooner, counted_models, sooner_ratio, sooner_signs
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN
 from lib.quantity import declare
 from lib.training import Run
+from papers import results
 from papers.effects import model_name, split_models
 from papers.paper import Paper
 from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
@@ -100,6 +101,14 @@ def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tup
     for key, rows in split_models(tables["measured"], ["encoder"]):
         effect = sooner_ratio(sooner_signs(rows, "gradient", "attention"))
         yield {"model": model_name(key.values())}, [rows], effect
+
+
+def counted() -> pd.DataFrame:
+    """`counted_models` of all kept models on real texts, but those that are no evidence, beside the paper's counts."""
+    values, found = (results.main_runs(results.kept(kind, "erasure"), kind) for kind in ("values", "findings"))
+    real = values[~values["dataset"].str.startswith(MADE_UP)]
+    counts = counted_models(real, found[found["finding"].eq("S2") & found["left_out"].ne("")])
+    return counts.assign(paper=["10 of 16", "14 of 24", "24 of 24"])
 
 
 PAPER = Paper("erasure", "serrano2019", ErasureSettings, (every_model,))

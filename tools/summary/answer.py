@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from papers import show
+from papers import erasure, show
 from papers.effects import FINDINGS
 from papers.published import DIFFERENT, NEAR, SAME, is_same, tolerance
 
@@ -29,6 +29,7 @@ class Answer:
     found: pd.DataFrame
     values: pd.DataFrame
     failed: list[str] = field(default_factory=list)
+    counted = staticmethod(erasure.counted)
 
     def row(self, key: str) -> dict:
         """The row of a key; `Missing` where there is none."""
