@@ -186,6 +186,25 @@ def test_fewer_than_three_runs_have_no_interval_and_cannot_tell():
     assert found["runs"].eq(2).all() and found["word"].eq(np.where(levels, "", OPEN)).all()
 
 
+def test_what_other_word_vectors_give_is_a_hollow_point_of_the_same_row_and_no_further_run():
+    a, b = {"vectors": "a.npz", "second": False}, {"vectors": "b.f16.npz", "second": True}
+    parts = [effect_rows("J2", [0.2, 0.2, 0.2]).assign(**a), effect_rows("J2", [0.1, 0.4]).assign(**b)]
+    parts += [effect_rows("J2", [0.5], model="two").assign(**a)]
+    parts += [effect_rows("J2", [0.4], model="two", left_out="uniform").assign(**b)]
+    found = judge(pd.concat(parts)).set_index("model")
+    one, two = found.loc["BiLSTM + additive"], found.loc["two"]
+    assert (one["runs"], one["word"], two["runs"]) == (3, YES, 1)
+    assert (one["second_runs"], one["second_word"]) == (2, OPEN) and isnan(two["second_effect"])
+    np.testing.assert_allclose(one[["effect", "second_effect"]].astype(float), [0.2, 0.25])
+    chart = show.forest(found.reset_index()).to_dict()
+    marks = [layer for panel in chart["concat"] for layer in panel["layer"]]
+    hollow = [layer["encoding"]["x"]["field"] for layer in marks if layer["mark"].get("filled") is not True]
+    assert "second_effect" in hollow and "effect" not in hollow
+    assert "Hollow: from other word vectors, b beside a." in chart["title"]["subtitle"]
+    alone = show.forest(judge(effect_rows("J2", [0.2, 0.2, 0.2]))).to_dict()
+    assert "Hollow" not in str(alone["title"]) and "second_effect:Q" not in str(alone)
+
+
 def test_a_model_that_is_left_out_has_its_reasons_and_no_word():
     rows = pd.concat([effect_rows("J2", [0.5, 0.5, 0.5], left_out=reason) for reason in ("a", "b", "a")])
     (found,) = judge(rows.assign(model="one")).to_dict("records")

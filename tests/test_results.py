@@ -123,6 +123,11 @@ def test_the_main_runs_are_of_the_most_texts_and_runs_and_one_recipe_for_each_mo
     keep({0: 0.8}, model="both", source="indomain_word2vec_300d.npz", **TYING)
     main = results.main_runs(results.kept("findings"), "findings").groupby("model")["value"].agg(list)
     assert main.to_dict() == {"one": [0.6], "both": [0.8]}
+    keep({5: 0.9}, train=12_000, source="indomain_word2vec_300d.npz")  # named second: beside the main ones
+    for page, second in (("wiki_spacy_md_300d", [0.9]), ("indomain_word2vec_300d", [0.3, 0.4, 0.5])):
+        shown = keep({0: 0.6} if second == [0.9] else {5: 0.9}, train=12_000, source=f"{page}.npz").effects
+        assert set(shown.loc[~shown["second"], "vectors"]) == {f"{page}.npz"}
+        assert sorted(shown.loc[shown["second"], "value"]) == second
     monkeypatch.setattr(results, "WEIGHTS", results.WEIGHTS + 1)  # another version of training is not pooled with it
     keep(dict.fromkeys(range(4), 0.7), train=12_000, source="wiki_spacy_md_300d.npz")
     main = results.main_runs(results.kept("findings"), "findings")

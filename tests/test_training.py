@@ -56,6 +56,18 @@ def the_entry(store: Path) -> Path:
     return entry
 
 
+def test_auto_is_the_file_that_the_recipe_names_and_a_tied_model_has_its_size(tmp_path):
+    (tmp_path / "vectors").mkdir()
+    words, random = CORPUS.vocabulary.words[4:], np.random.default_rng(0)
+    for name, size in (("a", 4), ("indomain_word2vec_300d", 6), ("wiki_spacy_md_300d.f16", 10)):
+        np.savez(tmp_path / f"vectors/{name}.npz", words=words, vectors=random.normal(size=(len(words), size)))
+    for recipe, size in (("jain2019", 10), ("meister2021", 10), ("tutek2020", 6)):
+        options = (("batch_size", 4), ("delta", 0.1), ("epochs", 1), ("hidden_size", "embeddings"))
+        tied = Run("planted", variant="tying", recipe=recipe, options=options)
+        one = train(tied, tmp_path, CORPUS, say=silent)
+        assert one.model(next(one.batches("test"))).hidden.shape[-1] == one.vectors.table.shape[1] == size
+
+
 def trained(messages: list[str], seed: int = 0) -> Trained:
     return train(replace(TINY, seed=seed), corpus=CORPUS, say=messages.append)
 

@@ -27,8 +27,9 @@ PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a questi
 
 def answer() -> Answer:
     """The answer from the kept results."""
-    findings, values = (results.main_runs(results.kept(kind), kind) for kind in ("findings", "values"))
-    values = join_seeds(values, ["notebook", *RUN_COLUMNS, *results.OPTIONS])
+    findings, values = map(results.kept, ("findings", "values"))
+    findings = results.with_second(results.main_runs(findings, "findings"), findings)
+    values = join_seeds(results.main_runs(values, "values"), ["notebook", *RUN_COLUMNS, *results.OPTIONS])
     parts = [compared(paper, values[values["notebook"].eq(name)]) for name, paper in PAPERS.items()]
     both = pd.concat(parts, ignore_index=True)
     return Answer(judge.judge(findings), both[both["theirs"].notna()])
