@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -140,22 +141,22 @@ def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.Da
     """
     both = add_entropies(measured, ["attention"])
     right = both[both["label"] == both["prediction"]]
-    control = information["variant"].isin(FROZEN).map({True: "frozen", False: "base"})
-    return {"measured": both, "answers": both, "right": right, "information": information.assign(control=control)}
+    return {"measured": both, "answers": both, "right": right, "information": information}
 
 
-def information(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+def information(tables: Mapping[str, pd.DataFrame], pairs: Sequence[tuple[str, str]] = ()) -> Iterator[tuple]:
     """T3: mutual information of words and states, of a variant less its control: the base with as fixed embeddings."""
+    names = [name for name in tables["information"]["variant"].unique() if name not in ("base", "frozen")]
+    pairs = pairs or [(name, "frozen" if name in FROZEN else "base") for name in names]
     known, measured = tables["information"], tables["measured"]
     where = {"attention": measured["attention"].iloc[0], "layers": 1}
-    for pair in known[["variant", "control"]].drop_duplicates().itertuples(index=False, name=None):
-        if pair[0] in ("base", "frozen"):
-            continue
+    for pair in pairs:
         effect = information_difference(known, NAME + SAMPLES[0], pair)
         groups = [rows_where(measured, where | {"variant": name}) for name in pair]
         yield {"model": f"{model_name([pair[0], where['attention']])}, against {title_of(pair[1])}"}, groups, effect
 
 
+information_less_residual = partial(information, pairs=[("tying", "residual")])  # T6
 PARTS = (delta_sweep, eta_sweep, variants, learned, layers, adversaries, dot_initialisation)
 SWEPT = {"delta": delta_sweep, "eta": eta_sweep}
 PAPER = Paper("regularization", "tutek2020", RegularizationSettings, PARTS, swept=SWEPT)
