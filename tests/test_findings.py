@@ -343,8 +343,7 @@ def test_what_adversaries_lose_is_read_where_both_kinds_are_equally_far_away():
     frozen = found[found["model"].eq("BiLSTM, adversary frozen")]
     assert same(frozen, right["adversary_frozen", 0] - near - (0.6 - 0.5) / (0.69 - 0.5) * (away - near))
     assert same(of("M5b", adversaries=rows), right["adversary_unfrozen", 0] - right["adversary_unfrozen", 1])
-    by_kl = found[found["model"].eq("BiLSTM, frozen by KL")]
-    assert same(by_kl, right["frozen_by_kl", 0] - right["frozen_by_kl", 1]) and len(found) == len(frozen) + len(by_kl)
+    assert len(found) == len(frozen), "one by KL that stayed near is no evidence"
     far = rows.mask(rows["seed"].eq(1) & rows["lambda"].gt(0), rows.assign(jsd=0.2))
     assert of("M5b", adversaries=far)["seed"].tolist() == [0, 2], "a seed in which one kind stayed near is left out"
     assert of("M5", adversaries=rows[rows["kind"].ne("adversary_unfrozen")]).empty
@@ -420,7 +419,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         return regularization.tables(measured, information)
     if notebook == "sparsity":
         both = [rows("lambda", 0, 1, variant="adversary", kind=kind) for kind in (sparsity.FROZEN, sparsity.UNFROZEN)]
-        both.append(rows("lambda", nan, kind=""))
+        both = [one.assign(jsd=0.5) for one in both] + [rows("lambda", nan, kind="")]
         tables = {"measured": rows("projection", "softmax", "sparsemax"), "adversaries": pd.concat(both)}
         return tables | {"sweep": rows("lambda", 0, 1, 2, projection="sparsegen")}
     if notebook == "ground_truth":

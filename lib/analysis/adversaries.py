@@ -120,7 +120,7 @@ def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFram
 
     In each seed by itself, and text by text, on the line between the two runs of a kind whose mean JSD is next to it:
     their jsd, accuracy (1 where the prediction is right), and accuracy_lost, that of the kind's run with lambda 0 less
-    it. Seeds in which that distance, `reached`, is below FAR are left out, unless all are; so are those without a kind.
+    it. Seeds in which that distance, `reached`, is below FAR are no evidence and left out; so are those without a kind.
     `measured`: rows of `measure_versus_base` of one model.
     """
     lost = declare("accuracy_lost", "fraction", None, CHANGE_BOUNDS)
@@ -137,9 +137,7 @@ def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFram
             both = {axis: low[axis] + place % 1 * (high[axis] - low[axis]) for axis in ("jsd", "accuracy")}
             both |= {"reached": reached, lost: runs[0]["accuracy"] - both["accuracy"]}
             found.append(low.assign(**both).reset_index())
-    matched = pd.concat(found, ignore_index=True)
-    far = matched["reached"] >= FAR
-    return matched[far] if far.any() else matched
+    return pd.concat(found, ignore_index=True).query("reached >= @FAR")
 
 
 def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
