@@ -14,7 +14,7 @@ def sweep(summary: pd.DataFrame, setting: str, title: str, see: str, scale: str 
 
     The hyperparameter is in the column `setting`; `scale` is linear, or symlog: linear near 0, else logarithmic.
     """
-    if setting not in summary or summary[setting].nunique() < 2:
+    if setting not in summary or summary.loc[summary["value"].notna(), setting].nunique() < 2:
         raise Empty(f"there are no two values of {title_of(setting)}")
     frame = summary.assign(series=summary["quantity"].map(title_of))
     columns = ["encoder", "attention", "series", setting, "value", "low", "high"]
