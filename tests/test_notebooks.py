@@ -128,7 +128,7 @@ CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]
         "adversary",
         news,
         ("dataset agnews", "adversaries no", "seeds 0", "vectors random"),
-        ("Left out with the trained adversaries", "no model was trained to attend elsewhere", "W2"),
+        ("Left out with the trained adversaries", "no model was trained to attend elsewhere", "What we find"),
     ),
     (
         "regularization",
