@@ -18,10 +18,10 @@ from lib.models import ENCODERS
 from lib.notebook import HEADLINE
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS, title_of
-from papers import PAPERS
+from papers import PAPERS, results
 from papers.effects import FINDINGS, Finding
 from papers.judge import NO, NONE, OPEN, YES
-from papers.published import ANSWERS, KEYS, table
+from papers.published import ANSWERS, KEYS, PLACE, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
@@ -281,3 +281,12 @@ def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     rows = about(found[found["finding"].isin(list(names))])
     places = [(*FINDINGS[row.finding].datasets, row.dataset).index(row.dataset) for row in rows.itertuples()]
     return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])
+
+
+def by_vectors(values: pd.DataFrame) -> pd.DataFrame:
+    """Printed values beside ours from each set of word vectors, of seeds 0 to 2, where two sets have ours."""
+    parts = []
+    for (name, vectors, _), rows in values[values["seed"].lt(3)].groupby(["notebook", "vectors", "dataset"]):
+        parts.append(PAPERS[name].compare(PAPERS[name].ours(results.main_runs(rows, "values"))).assign(vectors=vectors))
+    wide = pd.concat(parts).pivot_table("ours", [*PLACE, "theirs"], "vectors", sort=False)
+    return wide[wide.notna().sum(axis=1) > 1].reset_index()

@@ -1,6 +1,6 @@
 """python -m tools.summary: what the repository shows of its kept results.
 
-README.md; in reports/results summary.md, findings.csv and answer.svg, in reports/rendered summary.html and
+README.md; in reports/results summary.md, findings.csv, vectors.csv and answer.svg, in reports/rendered summary.html and
 summary-values.csv. Nothing is written where a sentence of README no longer holds.
 """
 
@@ -11,7 +11,7 @@ from io import StringIO
 from lib import charts
 from lib.atomic_write import write_text
 from lib.provenance import PROJECT
-from papers import results
+from papers import results, show
 from tools.summary.page import RENDERED, answer, markdown, picture, render, write_summary
 
 
@@ -41,6 +41,8 @@ def main(given: list[str] | None = None) -> int:
     write_text(results.FOLDER / "answer.svg", drawing.getvalue())
     write_text(path, text)
     write_text(results.FOLDER / "summary.md", markdown(of))
+    tried = show.by_vectors(results.kept("values"))
+    write_text(results.FOLDER / "vectors.csv", tried.to_csv(index=False, float_format="%.4g"))
     write_text(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))
     page = write_summary(RENDERED, of)
     print(path, results.FOLDER / "answer.svg", page or "", sep="\n")
