@@ -184,6 +184,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
         "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "attention", *titles),
         "neither values of ours nor published ones": charts.values_beside(pd.DataFrame(), *titles, "tau-b"),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
+        "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
     }
     for reason, sentence in said.items():
         assert sentence.data.startswith("<p>Nothing to draw: ") and sentence.data.endswith(f"{reason}.</p>")

@@ -39,7 +39,7 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     them where there is room. A series without has marks. Rows of lib.analysis.adversaries.points; bars are 95%
     intervals over texts.
     """
-    if not points["at"].notna().any():
+    if points.empty or not points["at"].notna().any():
         raise Empty("no model was trained to attend elsewhere")
     by_seed, last = points.groupby(["series", "seed"])["at"], points.groupby("series")["seed"].transform("max")
     ends = points["at"].eq(by_seed.transform("min")) | points["at"].eq(by_seed.transform("max"))
