@@ -203,14 +203,14 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
-    """The rows of each notebook's main experiment: on the most texts, from its recipe's `vectors`, of most runs."""
+    """The rows of each notebook's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
     place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
     rows = rows.assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
     columns = {"own": ("own", "max"), "runs": ("seed", "nunique"), "rows": ("seed", "size")}
     for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
-        sets = rows.groupby([*by, *of], dropna=False).agg(**columns).reset_index()
+        sets = rows.groupby([*by, *of], dropna=False, sort=False).agg(**columns).reset_index()
         sets = sets.sort_values(["train_texts", "test_texts", *columns], ascending=False, kind="stable")
         rows = rows.merge(sets.drop_duplicates(by)[[*by, *of]], on=[*by, *of])
     return rows.drop(columns="own")

@@ -114,8 +114,10 @@ def test_the_main_runs_are_of_the_most_texts_and_runs_and_one_recipe_for_each_mo
     keep({0: 0.1}, delta=[0.01], model="both", **TYING)
     keep({0: 0.2, 1: 0.3}, delta=[0.1], model="both", **TYING)
     keep({0: 0.4}, delta=[0.01], model="first alone", **TYING)
+    _ = [keep({0: delta}, delta=[delta], model="last", **TYING) for delta in (0.2, 0.4, 0.3)]
     main = results.main_runs(results.kept("findings"), "findings").groupby("model")["value"].agg(list)
-    assert main.map(sorted).to_dict() == {"one": [0.3, 0.4, 0.5], "both": [0.2, 0.3], "first alone": [0.4]}
+    expected = {"one": [0.3, 0.4, 0.5], "both": [0.2, 0.3], "first alone": [0.4], "last": [0.3]}
+    assert main.map(sorted).to_dict() == expected
     values = results.main_runs(results.kept("values"), "values").groupby("notebook")["value"].agg(list)
     assert values.map(sorted).to_dict() == {"correlation": [0.3, 0.4, 0.5], "regularization": [0.2, 0.3]}
     keep({0: 0.6}, train=12_000, source="wiki_spacy_md_300d.npz")  # the vectors that its recipe names, of fewer seeds
