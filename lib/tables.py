@@ -119,6 +119,6 @@ def differences(rows: pd.DataFrame) -> HTML:
         return show(rows)
     values = {title_of(rows["quantity"].iloc[0]): rows["first"], "compared with": rows["second"]}
     over = f"95% over {'texts and seeds' if rows['seeds'].max() >= FEW else 'texts'}"
-    interval = {over: intervals(rows["low"], rows["high"]), "it is": rows["word"]}
+    interval = {over: intervals(rows["low"], rows["high"])}
     models = rows[["encoder", "attention", "projection", "variant", "layers"]]
     return show(models.assign(**values, difference=rows["difference"], **interval))

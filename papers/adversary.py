@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -117,11 +116,6 @@ def less_seeds(tables: Mapping[str, pd.DataFrame], attention: str) -> Iterator[t
     """W2, W2b, W4c: how much farther from the base's attention another is than other seeds' attention."""
     if len(rows := tables[attention]):
         yield BILSTM, [tables["bases"]], distance_beyond_seeds(rows, tables["bases"])
-
-
-search_less_seeds = partial(less_seeds, attention="searches")
-equal_weights_less_seeds = partial(less_seeds, attention="uniform")
-adversary_less_seeds = partial(less_seeds, attention="chosen")
 
 
 def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

@@ -170,7 +170,8 @@ def trend_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Itera
 
 def called_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """What a function of the notebook's module computes."""
-    yield from getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"])(tables)
+    called = getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"])
+    yield from called(tables, **finding.effect.get("given", {}))
 
 
 KINDS = {"mean": single_effects, "median": single_effects, "paired": paired_effects, "score": paired_effects}

@@ -11,7 +11,8 @@ from pydantic.dataclasses import dataclass
 from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
 from lib.analysis.ground_truth import SAME_ACCURACY, by_kind, wins
-from lib.analysis.statistics import Effect, weighted_f1
+from lib.analysis.statistics import Effect
+from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
@@ -47,11 +48,11 @@ TESTS = {  # of a model: the column of its texts, and its sign: which direction 
     "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1),
     "J: permuting moves few texts": ("permutation_moves", -1),
     "J: the adversary gets far": ("adversary_share", 1),
-    "W: uniform attention costs no F1": ("uniform", -1),
+    "W: uniform attention costs no F1": ("f1_drop_uniform", 1),
     "W: attention is no guide for an MLP": ("guided", -1),
     "S: the top item flips no decision": ("top_attention_flip", -1),
     "S: attention flips later than the gradient": ("flips_later", 1),
-    "T: permuting costs no F1": ("permuted", -1),
+    "T: permuting costs no F1": ("f1_drop_permuted", 1),
     "M: attention and leave-one-out of states agree little": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1),
     "trivial: the attention is spread": ("entropy_of_attention", 1),
 }
@@ -217,18 +218,12 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
         return instances
     models = instances.groupby(["variant", "seed"], sort=False)
     table = models[[column for column, _ in TESTS.values() if column in instances]].mean()
-    table = table.join(pd.DataFrame([costs(texts) for _, texts in models], index=table.index))
+    statistic = score_statistic(DROPS)
+    drops = [statistic(np.ones((1, len(texts))), answer_table(texts, DROPS))[0, :, 0] for _, texts in models]
+    table = table.join(pd.DataFrame(drops, table.index, DROPS))
     f1 = {(mlp.run.base.variant, mlp.run.base.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
     table = table.assign(guided=[f1.get(model, np.nan) for model in table.index])[who_counts(instances)["counts"]]
     return pd.DataFrame({test: sign * table[column] for test, (column, sign) in TESTS.items()})
-
-
-def costs(texts: pd.DataFrame) -> dict[str, float]:
-    """What equal weights, and random orders of the own weights, cost in F1: the mean over the orders."""
-    label, ones = texts["label"].to_numpy(), np.ones((1, len(texts)))
-    orders = np.stack(texts["under_permuted"].to_list())
-    own, equal = (weighted_f1(ones, label, texts[name].to_numpy())[0] for name in ("prediction", "under_uniform"))
-    return {"uniform": own - equal, "permuted": own - weighted_f1(ones, label, orders)[0].mean()}
 
 
 # --- what its findings read

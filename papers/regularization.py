@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import pandas as pd
@@ -145,7 +144,7 @@ def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.Da
 
 
 def information(tables: Mapping[str, pd.DataFrame], pairs: Sequence[tuple[str, str]] = ()) -> Iterator[tuple]:
-    """T3: mutual information of words and states, of a variant less its control: the base with as fixed embeddings."""
+    """T3, T6: mutual information of words and states, of a variant less its control: the base with as fixed words."""
     names = [name for name in tables["information"]["variant"].unique() if name not in ("base", "frozen")]
     pairs = pairs or [(name, "frozen" if name in FROZEN else "base") for name in names]
     known, measured = tables["information"], tables["measured"]
@@ -156,7 +155,6 @@ def information(tables: Mapping[str, pd.DataFrame], pairs: Sequence[tuple[str, s
         yield {"model": f"{model_name([pair[0], where['attention']])}, against {title_of(pair[1])}"}, groups, effect
 
 
-information_less_residual = partial(information, pairs=[("tying", "residual")])  # T6
 PARTS = (delta_sweep, eta_sweep, variants, learned, layers, adversaries, dot_initialisation)
 SWEPT = {"delta": delta_sweep, "eta": eta_sweep}
 PAPER = Paper("regularization", "tutek2020", RegularizationSettings, PARTS, swept=SWEPT)

@@ -176,7 +176,5 @@ def lost(tables: Mapping[str, pd.DataFrame], kinds: Sequence[str], other: str) -
             yield about, [rows[rows["variant"].eq("base")]], mean_effect(both[both["kind"].eq(own)], "accuracy_lost")
 
 
-lost_by_adversaries_trained_anew = partial(lost, kinds=[UNFROZEN], other=FROZEN)
-lost_by_frozen_adversaries = partial(lost, kinds=[FROZEN, "frozen_by_kl", "frozen_from_base"], other=UNFROZEN)
 PARTS = (models, spectrum, without_context, adversaries, frozen_adversaries)
 PAPER = Paper("sparsity", "meister2021", SparsitySettings, PARTS, partners=partners)

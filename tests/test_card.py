@@ -138,7 +138,7 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
         parts.append(answers.assign(**run, seed=seed, prediction=prediction))
     models = pd.concat(parts, ignore_index=True)
     held = against_baseline(models, answers, score)
-    assert held["encoder"].tolist() == ["bilstm", "conv"] and held["word"].tolist()[0] == "higher"
+    assert held["encoder"].tolist() == ["bilstm", "conv"]
     both = pd.concat([models, *(answers.assign(seed=seed) for seed in (3, 4))])
     assert list(held["of_seeds"].iloc[0]) == [3, 4]
     for _, row in held.iterrows():
@@ -147,7 +147,7 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
         values = row[["first", "second", "difference"]].astype(float)
         assert np.allclose(values, [other.first, other.second, other.value], atol=1e-12)
         assert np.allclose(row[["low", "high"]].astype(float), other.interval(), atol=5e-3)
-        assert row["word"] == other.word and row["n"] == 200
+        assert row["n"] == 200
     assert tables.differences(held).data.count("<tr>") == 3
     with pytest.raises(ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline"):
         against_baseline(models.query("instance > 3"), answers)

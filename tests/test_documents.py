@@ -60,14 +60,14 @@ def test_drawn_texts_are_always_the_same_ones_in_their_order():
 
 def test_one_planted_sentence_decides():
     for split in planted.SIZES:
-        for one in planted.documents(split):
+        for one in planted.records(split, documents=True):
             assert sum(one.sentences) == len(one.tokens) and 3 <= len(one.sentences) <= 6
             starts = np.cumsum([0, *one.sentences])
             assert all(one.tokens[end - 1] == "." for end in starts[1:])
             places = [place for start, end in one.rationale for place in range(start, end)]
             assert len(set(np.searchsorted(starts, places, side="right"))) == 1
-    again = planted.documents("train", seed=1)
-    assert again != planted.documents("train") and len({one.tokens for one in again}) == len(again)
+    again = planted.records("train", documents=True, seed=1)
+    assert again != planted.records("train", documents=True) and len({one.tokens for one in again}) == len(again)
 
 
 def reviews(count: int) -> list[dict]:

@@ -49,8 +49,8 @@ def regression() -> Pipeline:
 def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str = "f1") -> pd.DataFrame:
     """Each configuration's score, f1 or accuracy, less that of `answers`, which are the baseline's, on the same texts.
 
-    Returns RUN_COLUMNS, quantity, first (the model's value), second (the baseline's), difference, low, high, word,
-    unit, n, seeds, se, of_seeds; ValueError: the two answer for other texts.
+    Returns RUN_COLUMNS, quantity, first (the model's value), second (the baseline's), difference, low, high, unit,
+    n, seeds, se, of_seeds; ValueError: the two answer for other texts.
     """
     rows, of_words = [], answers[["label", "prediction"]].to_numpy(np.float64)[:, None]  # (instance, seed, answer)
     for key, group in configurations(instances):
@@ -60,6 +60,6 @@ def against_baseline(instances: pd.DataFrame, answers: pd.DataFrame, score: str 
         effect = estimate([score], score_statistic([score]), [table, of_words], seeds_of(group), DRAWS)[0]
         low, high = effect.interval()
         row = {"quantity": score, "first": effect.first, "second": effect.second, "difference": effect.value}
-        row |= {"low": low, "high": high, "word": effect.word, "unit": unit_of(score), "n": effect.n}
+        row |= {"low": low, "high": high, "unit": unit_of(score), "n": effect.n}
         rows.append(key | row | {"seeds": len(effect.by_run), "se": effect.se, "of_seeds": dict(effect.by_run)})
     return pd.DataFrame(rows)

@@ -38,14 +38,6 @@ class Effect:
         """The 95% interval over texts and runs."""
         return interval(self.value, self.se, np.array([*self.by_run.values()]))
 
-    @property
-    def word(self) -> str:
-        """Where the interval lies: "higher" than 0, "lower", else "open"; open too where FEW runs or less disagree."""
-        low, high = self.interval()
-        if len(self.by_run) < FEW and len(np.unique(np.sign([*self.by_run.values()]))) > 1:
-            return "open"
-        return "higher" if low > 0 else "lower" if high < 0 else "open"
-
 
 def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> tuple[float, float]:
     """The 95% interval of a mean over runs, for what other texts and other runs would give; NaN where nothing is known.

@@ -14,7 +14,7 @@ So the right explanation of a text, its `rationale`, is its opinion words outsid
 flips it. The polarity of a distractor is drawn at random, so a text without its rationale holds no information on its
 label. A model that reads the order of the words can know all labels; one that does not lets the opinion words vote.
 
-In documents (`documents`) all opinion words that count are in one sentence, anywhere in the text; an aside is in one
+In documents all opinion words that count are in one sentence, anywhere in the text; an aside is in one
 sentence too, the same or another; every other sentence is neutral and may hold an idle negator.
 
 Lengths of reviews follow the Stanford Sentiment Treebank. `Options` follow the name, `planted:negation=0,noise=0.1`.
@@ -72,14 +72,13 @@ class Options:
     seed: int = Field(0, ge=0)  # of the random numbers
 
 
-def records(split: str, **options) -> list[Instance]:
-    """The reviews of train, dev or test, the same ones for the same options. No text occurs twice, in any split."""
-    return list(_all_splits("planted", _review, Options(**options))[split])
+def records(split: str, documents: bool = False, **options) -> list[Instance]:
+    """The reviews, or documents, of train, dev or test, the same for the same options; no text twice, in any split.
 
-
-def documents(split: str, **options) -> list[Instance]:
-    """The documents of train, dev or test; as `records`. `cues` and `distractors` count in the whole text."""
-    return list(_all_splits("planted documents", _document, Options(**options))[split])
+    Of documents `cues` and `distractors` count in the whole text.
+    """
+    made = ("planted documents", _document) if documents else ("planted", _review)
+    return list(_all_splits(*made, Options(**options))[split])
 
 
 def read(records: Callable[..., list[Instance]], title: str, spec: Spec, folder: None, options: dict) -> Draft:
@@ -202,5 +201,10 @@ DOCUMENTS = f"Made-up texts of several sentences, one of which decides; see {MAD
 _spec = partial(Spec, options=asdict(Options()), dials=Options)
 SPECS = (
     _spec("planted", partial(read, records, "Planted reviews"), REVIEWS),
-    _spec("planted-documents", partial(read, documents, "Planted documents"), DOCUMENTS, sentences=True),
+    _spec(
+        "planted-documents",
+        partial(read, partial(records, documents=True), "Planted documents"),
+        DOCUMENTS,
+        sentences=True,
+    ),
 )

@@ -67,7 +67,8 @@ class AttentionClassifier(nn.Module):
         """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens."""
         require_gradient(embeddings)
         hidden = self.encoder(self.dropout(embeddings), batch.lengths)
-        return self.from_hidden(hidden, embeddings, batch.mask, attention)
+        query = [self.encode_query(batch)] if hasattr(self, "encode_query") else []
+        return self.from_hidden(hidden, embeddings, batch.mask, attention, *query)
 
     def from_hidden(
         self, hidden: Tensor, embeddings: Tensor, mask: Tensor, attention: Tensor | None, *query: Tensor
@@ -216,16 +217,10 @@ class QuestionClassifier(AttentionClassifier):
         self.decoder = nn.Linear(size // 2, outputs)
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
 
-    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for `embeddings` (batch, word, embedding) in place of those of the text's tokens."""
+    def encode_query(self, batch: Batch) -> Tensor:
+        """(batch, hidden): the encoded questions; ValueError where there are none."""
         if batch.query is None:
             raise ValueError("this model answers questions, and the batch has none; use texts with a question each")
-        require_gradient(embeddings)
-        hidden = self.encoder(self.dropout(embeddings), batch.lengths)
-        return self.from_hidden(hidden, embeddings, batch.mask, attention, self.encode_query(batch))
-
-    def encode_query(self, batch: Batch) -> Tensor:
-        """(batch, hidden): the encoded questions."""
         lengths = batch.query_mask.sum(dim=1) + 2
         hidden = self.query_encoder(self.dropout(self.query_embedding(batch.query)), lengths)
         return self.summarise_query(hidden, lengths, batch.query_mask)
