@@ -21,7 +21,7 @@ from lib.models import AttentionClassifier
 
 TOKENS = 1500
 # a matrix of all pairs of the tokens, in single precision, is 9: nothing holds several but importances of states
-MEGABYTES = {"transformer": 60, "average": 15, "bilstm": 110}
+MEGABYTES = {"transformer": 60, "average": 25, "bilstm": 110}
 FAR = {"max_tokens": 10**9}
 SWEPT = {
     "gone": importance.quantity("gone", importance.leave_one_out, **FAR),
