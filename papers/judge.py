@@ -5,13 +5,12 @@ none          it holds 0 and lies within d of it
 can't tell    else, and with fewer than three runs
 """
 
-from collections import namedtuple
 from math import nan
 
 import numpy as np
 import pandas as pd
 
-from lib.analysis.statistics import FEW, interval, mean_over, random_effects
+from lib.analysis.statistics import FEW, interval, mean_over
 from papers.effects import FINDINGS, MODEL, Finding
 
 YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
@@ -72,27 +71,3 @@ def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> st
     if low > threshold or high < threshold:
         return YES if low > threshold else NO
     return NONE if not threshold and -finding.d <= low and high <= finding.d else OPEN
-
-
-# The effect over datasets: the random-effects mean with its interval, and in how many of them it is above 0.
-Together = namedtuple("Together", "mean low high above of")
-
-
-def over_datasets(found: pd.DataFrame) -> Together:
-    """The `random_effects` mean over datasets, NaN for fewer than three; ratios by their logs.
-
-    Args:
-        found: rows of `judge` of one finding and one kind of model, a dataset each.
-    """
-    rows = found[found["left_out"].eq("") & found["low"].notna()]
-    if rows.empty:
-        return Together(nan, nan, nan, 0, 0)
-    finding = FINDINGS[rows["finding"].iloc[0]]
-    effects, low, high, chance = rows[["effect", "low", "high", "chance"]].to_numpy(float).T
-    if finding.unit == "times":
-        effects, low, high = np.log(effects), np.log(low), np.log(high)
-    effects = effects - chance if finding.beyond_chance else effects
-    above, of = int((effects > 0).sum()), len(rows)
-    if of < FEW:
-        return Together(nan, nan, nan, above, of)
-    return Together(*random_effects(effects, high - low), above, of)

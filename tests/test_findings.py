@@ -22,7 +22,7 @@ from lib.quantity import declare, tau_name
 from lib.training.runs import REGULARIZED
 from papers import PAPERS, effects, published, regularization, show, sparsity
 from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, finding_effects, left_out
-from papers.judge import FOUND, NO, NONE, OPEN, YES, Together, judge, over_datasets
+from papers.judge import FOUND, NO, NONE, OPEN, YES, judge
 
 PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
 ANSWERS = ("jsd", "jsd_of_seeds", "removed_items", "removed_attention_count", "removed_gradient_count")
@@ -211,32 +211,6 @@ def test_a_model_that_is_left_out_has_its_reasons_and_no_word():
     assert (found["word"], found["left_out"], found["effect"]) == ("", "a; b", 0.5)
     (found,) = judge(effect_rows("J2", [0.5, 0.5, 0.5])).to_dict("records")
     assert found["word"] == YES and list(found) == FOUND
-
-
-# Tuberculosis and the vaccine BCG (Colditz et al. 1994): cases and others among the vaccinated, and among the rest.
-BCG = """4 119 11 128, 6 300 29 274, 3 228 11 209, 62 13536 248 12619, 33 5036 47 5761, 180 1361 372 1079,
-8 2537 10 619, 505 87886 499 87892, 29 7470 45 7232, 17 1699 65 1600, 186 50448 141 27197, 5 2493 3 2338,
-27 16886 29 17825"""
-
-
-def test_over_datasets_is_the_textbooks_random_effects_mean():
-    a, b, c, d = np.array([trial.split() for trial in BCG.split(",")], dtype=float).T
-    ratios, variances = np.log(a / (a + b) / (c / (c + d))), 1 / a - 1 / (a + b) + 1 / c - 1 / (c + d)
-    half = stats.norm.ppf(0.975) * np.sqrt(variances)
-    rows = pd.concat([effect_rows("J2", [0.0], dataset=f"d{place}") for place in range(len(a))], ignore_index=True)
-    rows = rows.assign(effect=ratios, low=ratios - half, high=ratios + half)
-    weights = 1 / (variances + 0.3088)  # DerSimonian & Laird's tau squared, by metafor's manual
-    (mean,), ((variance,),) = np.polyfit(np.arange(len(a)), ratios, 0, w=np.sqrt(weights), cov=True)
-    found = over_datasets(rows)
-    assert found.mean == pytest.approx(-0.7141, abs=5e-5) and found.mean == pytest.approx(mean, abs=1e-4)
-    ends = stats.t.interval(0.95, len(a) - 1, mean, np.sqrt(variance))
-    assert (found.low, found.high) == pytest.approx(ends, abs=1e-3) and (found.above, found.of) == (2, 13)
-    out = rows.assign(left_out=["uniform"] + [""] * 12, low=rows["low"].where(rows.index != 1))
-    assert over_datasets(out).of == 11 and over_datasets(out).mean == over_datasets(rows[2:]).mean
-    few = over_datasets(rows[:2])
-    assert all(map(isnan, few[:3])) and few == Together(*few[:3], 0, 2)
-    numbers = rows[["effect", "low", "high"]] + 1
-    assert over_datasets(rows.assign(finding="J6", chance=1.0, **numbers)) == pytest.approx(found), "beyond chance"
 
 
 # --- effects

@@ -58,21 +58,6 @@ def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> t
     return value - half, value + half
 
 
-def random_effects(effects: np.ndarray, widths: np.ndarray) -> tuple[float, float, float]:
-    """The mean of effects (study,) as of a random study, and its 95% interval (Hartung & Knapp 2001).
-
-    widths: of their own 95% intervals. The variance between studies is that of DerSimonian & Laird (1986).
-    """
-    variances = (widths / (2 * special.ndtri((1 + LEVEL) / 2))) ** 2
-    fixed, df = 1 / variances, len(effects) - 1
-    q = (fixed * (effects - np.average(effects, weights=fixed)) ** 2).sum()
-    between = max(0.0, (q - df) / (fixed.sum() - (fixed**2).sum() / fixed.sum()))
-    weights = 1 / (variances + between)
-    mean = np.average(effects, weights=weights)
-    half = quantile(df) * np.sqrt((weights * (effects - mean) ** 2).sum() / (df * weights.sum()))
-    return float(mean), float(mean - half), float(mean + half)
-
-
 def exact_limits(holds: Sequence[bool]) -> tuple[float, float]:
     """The 95% interval of the share that holds (Clopper & Pearson 1934)."""
     n, k, tail = len(holds), int(np.sum(holds)), (1 - LEVEL) / 2

@@ -71,23 +71,12 @@ def markdown(of: Answer) -> str:
     brief = pd.Series([show.in_brief(row) for row in found.to_dict("records")], found.index, dtype=str)
     found = found.assign(shown=brief.where(found["left_out"].eq(""), "–"), dataset=found["dataset"].map(escape))
     wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
-    wide["over the paper's datasets"] = [together(found[found["finding"].eq(name)]) for name in wide.index]
     by_paper = wide.groupby([FINDINGS[name].notebook for name in wide.index])
     tables = {notebook: rows.loc[:, rows.ne("").any()] for notebook, rows in by_paper}
     parts = [(paper.title, tables[name]) for name, paper in PAPERS.items() if name in tables]
     missing = [name for name in FINDINGS if name not in wide.index]
     known = {"FINDINGS": FINDINGS, "TITLES": published.TITLES}
     return render("summary.md.j2", of, parts=parts, counts=show.counts(of.values), missing=missing, **known)
-
-
-def together(rows: pd.DataFrame) -> str:
-    """The random-effects mean over the paper's own datasets, and in how many the effect is above 0 (or chance)."""
-    finding = FINDINGS[rows["finding"].iloc[0]]
-    of = judge.over_datasets(rows[rows["dataset"].isin(finding.datasets)]) if finding.predicts != "level" else None
-    if of is None or pd.isna(of.mean):
-        return ""
-    mean, low, high = (show.short(f"{value:+.2f}") for value in (of.mean, of.low, of.high))
-    return f"{mean} [{low}, {high}]; above {'chance' if finding.beyond_chance else '0'} in {of.above} of {of.of}"
 
 
 def page(of: Answer, mark: str = "") -> str:
