@@ -80,7 +80,7 @@ class Settings:
     answers_questions: ClassVar[bool] = False  # whether the paper has models for texts with a question
 
     dataset: Dataset = "planted"
-    data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt, .jsonl or .parquet, each also .gz")
+    data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt or .jsonl, each also .gz")
     text_column: str | None = setting(None, "its column of texts; None: the one called text")
     label_column: str | None = setting(None, "its column of labels; None: the one called label")
     split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")

@@ -79,7 +79,6 @@ FORMS = {
     "bom.csv": codecs.BOM_UTF8 + separated(ROWS).encode(),
     "wide.csv": separated(ROWS, delimiter="\t").encode("utf-16"),
     "big-endian.csv": codecs.BOM_UTF16_BE + separated(ROWS).encode("utf-16-be"),
-    "my.parquet": TABLE.to_parquet(),
 }
 
 
@@ -196,7 +195,6 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
     (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
     (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
-    (b"PAR1", "my.parquet cannot be read (Parquet", {"name": "my.parquet"}),
     (b"", "my.csv is empty", {}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),

@@ -1,4 +1,4 @@
-"""One's own text as a dataset: a file (CSV, TSV, JSON lines, Parquet), its columns of texts and labels, its splits."""
+"""One's own text as a dataset: a file (CSV, TSV, JSON lines), its columns of texts and labels, its splits."""
 
 import codecs
 import csv
@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from pyarrow import ArrowException, parquet
 
 from lib.datasets import files, text
 from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
-ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
+ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
 SPLITS |= dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev")
 JOINERS = "\u200c\u200d"  # cannot be seen, but letters and emojis beside them can look otherwise
@@ -143,11 +142,9 @@ def _table(path: Path, content: bytes) -> Table:
     form = Path(path.name.removesuffix(".gz")).suffix.lower()
     if form not in ALLOWED:
         raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
-    text = "" if form == ".parquet" else _decoded(path, content)
+    text = _decoded(path, content)
     files.refuse_more(path, max(map(text.count, "\n\r")), *ROWS)
-    if form == ".parquet":
-        frame = _parquet(path, content)
-    elif form in (".csv", ".tsv", ".txt"):
+    if form in (".csv", ".tsv", ".txt"):
         frame = _csv(path, text)
     else:
         lines = {number: line for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
@@ -169,22 +166,6 @@ def _decoded(path: Path, content: bytes) -> str:
         return files.sound(content.decode(encoding), str(path))
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)") from None
-
-
-def _parquet(path: Path, content: bytes) -> pd.DataFrame:
-    try:
-        about = parquet.read_metadata(io.BytesIO(content))
-        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) / 2**20
-        for number, most in ((size, (files.MOST, "MB")), (about.num_rows, ROWS), (about.num_columns, COLUMNS)):
-            files.refuse_more(path, number, *most)
-        frame = pd.read_parquet(io.BytesIO(content))
-    except (ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({' '.join(str(error).split())[:120]})") from None
-    frame = frame.reset_index(level=[name for name in frame.index.names if name is not None])
-    frame.columns, frame.index = map(str, frame.columns), range(1, len(frame) + 1)
-    letters = sum(frame[name].map(lambda cell: len(cell) if isinstance(cell, str) else 0).sum() for name in frame)
-    files.refuse_more(path, letters / 2**20, files.MOST, "MB of text")
-    return frame
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:

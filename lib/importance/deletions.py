@@ -17,7 +17,7 @@ from lib import numerics as elementwise
 from lib.datasets.batches import Batch
 from lib.importance.lstm import Recurrence, both_directions, has_one_lstm
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
-from lib.models.attention import Additive, AdditiveWithQuery
+from lib.models.attention import Additive
 from lib.models.encoders import Average, Convolution
 from lib.models.evaluation import words_at_once
 from lib.numerics import by_length
@@ -96,7 +96,7 @@ def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
 def scored(model: AttentionClassifier | QuestionClassifier, hidden: Tensor, query: Tensor | None) -> Tensor:
     """States (text, state, hidden) -> (text, state): `model.attention`, with the faster tanh of NumPy."""
     attention = model.attention
-    if not isinstance(attention, Additive | AdditiveWithQuery):
+    if not isinstance(attention, Additive):
         return attention(hidden) if query is None else attention(hidden, query)
     inner = attention.affine(hidden)
     if query is not None:

@@ -3,6 +3,8 @@
 In tasks with a question the scores also depend on the encoded question, the query (batch, hidden).
 """
 
+from functools import partial
+
 from torch import Tensor, nn
 
 QUERY_INITS = ("default", "normal")
@@ -15,13 +17,11 @@ class Additive(nn.Module):
     share: the size of W h by that of h, 0.5 in their paper, 1 in Serrano & Smith (2019).
     """
 
-    with_query = False
-
-    def __init__(self, hidden_size: int, share: float = 0.5):
+    def __init__(self, hidden_size: int, share: float = 0.5, with_query: bool = False):
         super().__init__()
         size = max(1, int(hidden_size * share))
         self.affine = nn.Linear(hidden_size, size)
-        if self.with_query:
+        if with_query:
             self.affine_query = nn.Linear(hidden_size, size)
         self.context = nn.Linear(size, 1, bias=False)
 
@@ -30,12 +30,6 @@ class Additive(nn.Module):
         if query is not None:
             inner = inner + self.affine_query(query)[:, None]
         return self.context(inner.tanh()).squeeze(-1)
-
-
-class AdditiveWithQuery(Additive):
-    """The same with a query."""
-
-    with_query = True
 
 
 class Dot(nn.Module):
@@ -66,7 +60,7 @@ class DotWithQuery(nn.Module):
 
 
 ATTENTIONS = {"additive": Additive, "dot": Dot}
-WITH_QUERY = {"additive": AdditiveWithQuery, "dot": DotWithQuery}
+WITH_QUERY = {"additive": partial(Additive, with_query=True), "dot": DotWithQuery}
 
 
 def xavier(model: nn.Module) -> None:

@@ -26,7 +26,6 @@ class ModelOutput:
     hidden      (batch, token, hidden)
     embeddings  (batch, word, embedding), in the graph whenever gradients are enabled
     query       (batch, hidden) the encoded question, only in tasks with one
-    answers     not used: None
     """
 
     logits: Tensor
@@ -36,7 +35,6 @@ class ModelOutput:
     hidden: Tensor
     embeddings: Tensor
     query: Tensor | None = None
-    answers: Tensor | None = None
 
 
 class AttentionModel(Protocol):
