@@ -114,7 +114,7 @@ def test_a_finding_is_sound(finding):
     assert set(finding.effect.get("by", ())) <= {*MODEL}
     assert finding.predicts in ("above", "below", "within", "level")
     assert bool(finding.d) or (finding.predicts != "within" and not finding.within_on)
-    assert finding.predicts != "level" or (not finding.d and not finding.threshold)
+    assert finding.predicts != "level" or not finding.threshold
     assert not finding.beyond_chance or (finding.chance and kind in ("mean", "median"))
     assert finding.unit != "times" or finding.threshold > 0
     assert set(finding.within_on) <= set(finding.datasets) and all(spec(name) for name in finding.datasets)

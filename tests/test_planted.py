@@ -152,8 +152,7 @@ def test_inserted_words_have_random_vectors_of_the_usual_length(tmp_path):
     corpus = datasets.load("planted:shortcut=single")
     words = [word for word in corpus.vocabulary.words[4:] if word not in altered.SHORTCUT_WORDS]
     numbers = np.random.default_rng(0).normal(0, 3, (len(words), 20))
-    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, numbers, strict=True)]
-    (tmp_path / "some.txt").write_text("\n".join(lines))
-    table = word_vectors.load(tmp_path / "some.txt", corpus.vocabulary, size=20).table
+    np.savez(tmp_path / "some.npz", words=words, vectors=numbers)
+    table = word_vectors.load(tmp_path / "some.npz", corpus.vocabulary, size=20).table
     found = table[[corpus.vocabulary.ids[word] for word in altered.SHORTCUT_WORDS]]
     assert float(found.std()) == pytest.approx(3, rel=0.4) and not np.allclose(*found)

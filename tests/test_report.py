@@ -174,7 +174,7 @@ def test_a_report_is_made_once_and_again_when_something_changed(folder, capsys, 
 def test_what_a_report_reads_counts_wherever_it_lies(folder, tmp_path, monkeypatch):
     """The kernel falls back from $DATA_HOME to data/raw, and runs in the project's folder."""
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
-    texts, words = project / "data" / "raw" / "sst" / "train.jsonl.gz", tmp_path / "words.txt"
+    texts, words = project / "data" / "raw" / "sst" / "train.jsonl.gz", tmp_path / "words.npz"
     texts.parent.mkdir(parents=True)
     elsewhere.mkdir()
     monkeypatch.setenv("DATA_HOME", str(elsewhere))
@@ -199,10 +199,10 @@ def test_a_report_is_made_where_nobody_can_read_in_a_folder_of_any_name_and_name
     notebooks.save(folder / "small.ipynb", FOUND)
     monkeypatch.setenv("RESULTS_HOME", "none")
     monkeypatch.chdir(folder)
-    arguments = ["small", "-p", "vectors", str(folder / "mine.vec"), "--notebooks", ".", "--output", "out"]
+    arguments = ["small", "-p", "vectors", str(folder / "mine.npz"), "--notebooks", ".", "--output", "out"]
     assert Forked(command, arguments, log="/dev/full").wait() == 0
     (page,) = folder.glob("out/small-*.html")
-    assert "mine.vec" in (text := page.read_text()) and str(tmp_path) not in text
+    assert "mine.npz" in (text := page.read_text()) and str(tmp_path) not in text
 
 
 def test_whatever_else_lies_among_the_reports_is_left_out_and_what_a_foreign_one_says_is_text(tmp_path):

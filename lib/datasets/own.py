@@ -16,7 +16,6 @@ import pandas as pd
 
 from lib.datasets import files, text
 from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
-from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
 ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
@@ -29,7 +28,6 @@ NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d{1,2})?")
 SEPARATORS = re.compile(r"[\s|;,/&_'\"]+")  # between the names of a class with several
 ROWS, COLUMNS = (5_000_000, "rows"), (1_000, "columns")  # at most
 SHARE = 0.15  # of dev, and of test
-LONG = 10  # times the median length
 PREPARED = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
 
 
@@ -105,22 +103,11 @@ def read(spec: Spec, folder: None, options: dict) -> Draft:
     for split in ("train", "dev", "test"):
         of_split = records.loc[records["split"] == split, ["id", "text", "label"]].values.tolist()
         splits[split] = [spec.instance(*record) for record in drawn(of_split, split, options, notes)]
-    notes += _on_lengths(spec, list(chain(*splits.values())))
-    return draft_of(spec, path, {"title": f"One's own text, {path.name}"}, classes, splits, notes)
-
-
-def _on_lengths(spec: Spec, instances: list[Instance]) -> list[str]:
-    """How many texts were cut; where none is, whether a few long ones hold a third of all tokens."""
     if most := spec.most_tokens:
-        cut = sum(len(spec.tokens(one.text)) > most for one in instances if len(one.tokens) == most)
-        return [f"{cut:,} of {len(instances):,} texts were cut to their first {most:,} tokens (most_tokens)."]
-    lengths = np.array([len(one.tokens) for one in instances])
-    bound = LONG * max(1, int(np.median(lengths)))
-    long = lengths[lengths > bound]
-    if 3 * long.sum() <= lengths.sum():
-        return []
-    hold = f"hold {long.sum() / lengths.sum():.0%} of all tokens and take most of the time"
-    return [f"{len(long):,} texts of more than {bound:,} tokens {hold}: most_tokens {bound} cuts them there."]
+        texts = list(chain(*splits.values()))
+        cut = sum(len(spec.tokens(one.text)) > most for one in texts if len(one.tokens) == most)
+        notes.append(f"{cut:,} of {len(texts):,} texts were cut to their first {most:,} tokens (most_tokens).")
+    return draft_of(spec, path, {"title": f"One's own text, {path.name}"}, classes, splits, notes)
 
 
 def _name(path: Path, content: bytes, reading: Reading) -> str:
@@ -230,7 +217,7 @@ def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFr
     notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
     records["label"] = names.map({name: label for label, name in enumerate(classes)})
     drawn = _draw_splits(records, classes, table.file, bool(reading.split))
-    return classes, records, [*notes, *left_out, *_alike(classes), *_swallowed(records, known), *drawn]
+    return classes, records, [*notes, *left_out, *_alike(classes), *drawn]
 
 
 def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
@@ -278,17 +265,6 @@ def _alike(classes: tuple[str, ...]) -> list[str]:
         same.setdefault(tuple(sorted(filter(None, SEPARATORS.split(name.casefold())))), []).append(name[:40])
     groups = [", ".join(map(repr, names)) for names in same.values() if len(names) > 1]
     return [f"Classes of the same words, which stay apart: {'; '.join(groups[:3])}."] if groups else []
-
-
-def _swallowed(records: pd.DataFrame, classes: list[str]) -> list[str]:
-    """A note on a text with lines that have a field with a class, as records have after a quotation mark too many."""
-    names = "|".join(map(re.escape, classes))
-    field = rf"\"?(?:{names})\"?\s*"
-    like = re.compile(rf"^(?:{field}[,;\t|]|.*[,;\t|]\s*{field}(?:[,;\t|]|$))", re.MULTILINE)
-    lines = records["text"].map(lambda text: len(like.findall(text)) if "\n" in text else 0)
-    place, most = lines.argmax(), lines.max()
-    seen = f"The text of row {lines.index[place]} has {most:,} lines that look like records"
-    return [f"{seen}: is a quotation mark in it without its second?"] if most > 1 else []
 
 
 def _splits(values: pd.Series) -> pd.Series:

@@ -1,9 +1,7 @@
 """The first embedding table of a model: random numbers, or vectors of its words from a file, which runs no code."""
 
-import gzip
 import hashlib
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +14,7 @@ from lib.datasets.altered import SHORTCUT_WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
 from lib.datasets.files import DataError, find_file, homes, read_bytes, soundly_read
 
-SUFFIXES = (".npz", ".txt", ".vec")
-NAMES = f"random, auto, word2vec (learned from the texts), or a file of word vectors ({', '.join(SUFFIXES)})"
-Entries = Iterator[tuple[str, np.ndarray]]  # a word and its numbers (size,), in the order of the file
+NAMES = "random, auto, word2vec (learned from the texts), or a file of word vectors (.npz)"
 
 
 @dataclass(frozen=True)
@@ -81,10 +77,10 @@ def random(vocabulary: Vocabulary, seed: int = 0, size: int = 300, why: str = ""
 def from_file(path: Path, vocabulary: Vocabulary) -> Vectors:
     """The vectors of a file for its words, random ones for inserted shortcuts, zeros for others; raises as `load`."""
     rows = {word: row for row, word in enumerate(vocabulary.words) if row >= len(SPECIALS)}
-    read, found = _read_npz if ".npz" in path.suffixes else _read_text, {}
+    found = {}
     with soundly_read(path):
-        for word, numbers in read(path, rows):
-            if np.any(numbers):  # of 0 alone it is none
+        for word, numbers in _read_npz(path):
+            if word in rows and np.any(numbers):  # of 0 alone it is none
                 found.setdefault(rows[word], numbers)  # of a word that occurs twice the first vector counts
     if not found:
         none = f"none of the {len(rows):,} words of the vocabulary has a vector other than 0 in {path}"
@@ -107,9 +103,9 @@ def files_of(name: str | Path, data_home: str | Path | None = None) -> list[Path
     if name == "auto":
         return [path for home in homes(data_home) for path in sorted((home / "vectors").glob("*.npz"))]
     path = find_file(name, data_home, NAMES)
-    if Path(path.name.removesuffix(".gz")).suffix not in SUFFIXES:
-        convert = "gensim's KeyedVectors.save_word2vec_format('vectors.txt') turns other forms into text"
-        raise DataError(f"{path} is not read: allowed are {', '.join(SUFFIXES)}, each of them also .gz; {convert}")
+    if path.suffix != ".npz":
+        convert = "numpy.savez(file, words=one.index_to_key, vectors=one.vectors) makes one of gensim's KeyedVectors"
+        raise DataError(f"{path} is not read; allowed: an .npz of words and vectors. {convert}")
     return [path]
 
 
@@ -119,36 +115,11 @@ def with_checksum(table: np.ndarray, covered: np.ndarray, source: str) -> Vector
     return Vectors(torch.from_numpy(table), torch.from_numpy(covered), source, checksum)
 
 
-def _read_npz(path: Path, wanted: dict[str, int]) -> Entries:
-    """Arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
+def _read_npz(path: Path) -> list[tuple[str, np.ndarray]]:
+    """The words and vectors of arrays `words` (text) and `vectors` (word, size) of real numbers of any precision."""
     try:
         with np.load(io.BytesIO(read_bytes(path, 2**14)), allow_pickle=False) as arrays:
-            vectors = arrays["vectors"]
-            entries = list(zip(arrays["words"].tolist(), vectors, strict=True))
+            return list(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
     except (KeyError, ValueError, AttributeError) as error:  # objects, no .npz at all
         needs = "it needs plain arrays words, of text, and vectors, one row of real numbers a word"
         raise DataError(f"{path} cannot be read ({str(error)[:80]}); {needs}") from None
-    return ((word, numbers) for word, numbers in entries if word in wanted)
-
-
-def _read_text(path: Path, wanted: dict[str, int]) -> Entries:
-    """word2vec's, GloVe's or fastText's text: a word and its numbers a line, with or without a first line of counts.
-
-    Lines of words that the vocabulary lacks are passed over unread: several times faster, and in little memory.
-    """
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            if number == 1:
-                fields = line.rstrip().split(" ")
-                counts = len(fields) == 2 and fields[1].isdecimal()
-                size = int(fields[1]) if counts else len(fields) - 1
-            if line.partition(" ")[0] not in wanted or (number == 1 and counts):
-                continue
-            word, *numbers = line.rstrip().rsplit(" ", size)  # from the right: a word may have spaces in it
-            try:
-                if word in wanted:
-                    yield word, np.array(numbers, dtype=np.float64).reshape(size)
-            except ValueError as error:
-                allowed = f"allowed: a word and {size} numbers, one space apart"
-                raise DataError(f"{path}, line {number}: {str(error)[:60]}; {allowed}") from None
