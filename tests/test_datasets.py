@@ -78,6 +78,20 @@ def test_eraser_movies_names_its_reasons_by_the_tokens_of_the_text(data_home):
     assert [one.id for one in corpus.train.instances if one.rationale is None] == ["posR_161"]
 
 
+def test_the_two_texts_of_a_pair_are_the_same_but_for_their_rationales(data_home):
+    corpus, quick = (datasets.load("imdb_counterfactual", profile, data_home) for profile in ("paper", "quick"))
+    assert [len(split) for split in corpus.splits] == [2 * 1707, 2 * 245, 2 * 488]
+    texts, rest = {one.id: one for one in corpus.test.instances}, {}
+    for one in texts.values():
+        marked = {place for span in one.rationale or () for place in range(*span)}
+        rest[one.id] = [word for place, word in enumerate(one.tokens) if place not in marked]
+        assert texts[one.counterpart].counterpart == one.id and texts[one.counterpart].label == 1 - one.label
+    assert all(rest[one.id] == rest[one.counterpart] for one in texts.values())
+    assert corpus.test.instances[0].tokens[slice(*corpus.test.instances[0].rationale[0])] == ("terrible",)
+    of_quick = {one.id: one.counterpart for one in quick.test.instances}
+    assert len(of_quick) < len(texts) and set(of_quick) == set(of_quick.values())
+
+
 def test_reasons_are_spans_of_the_tokens_also_in_sentences_and_one_outside_of_its_text_is_named(tmp_path):
     ours = [{"text": "a b . ! ' f", "label": i % 2, "rationale": [[2, 3], [0, 1], [2, 2]]} for i in range(6)]
     write(tmp_path, "eraser_movies", train=ours, dev=ours, test=ours)

@@ -25,13 +25,15 @@ from papers import ground_truth as parts
 
 def test_the_reason_itself_scores_1_no_opinion_its_chance_and_ties_the_mean_over_their_orders():
     reason = np.array([False, True, False, True, True, False, False])
-    assert ground_truth.hits(reason.astype(float), reason) == (1, 1)
+    assert ground_truth.hits(reason.astype(float), reason) == (1, 1, 3)
     assert average_precision(reason, reason.astype(float)) == 1
-    assert ground_truth.hits(np.zeros(7), reason) == pytest.approx((3 / 7, 3 / 7))
+    assert ground_truth.hits(np.zeros(7), reason) == pytest.approx((3 / 7, 3 / 7, 3 * 8 / 4))
     reason, values = np.array([True, False, True, False, False, True]), np.array([2.0, 2.0, 1.0, 1.0, 1.0, 0.5])
     orders = [values + 0.1 * np.array(order) / 6 for order in permutations(range(6))]
     mean = np.mean([ground_truth.hits(order, reason) for order in orders], axis=0)
     assert ground_truth.hits(values, reason) == pytest.approx(mean)
+    last = [max(np.flatnonzero(reason[np.argsort(-order)])) + 1 for order in orders]
+    assert ground_truth.hits(values, reason)[2] == pytest.approx(np.mean(last))
 
 
 def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
@@ -43,7 +45,7 @@ def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best()
     instances = instances.assign(right=right, none=[0 * values for values in right])
     scored = ground_truth.against_reason(instances, [*columns, "right", "none"], texts)
     assert {"leave_one_out_signed", "attention_times_norm", "integrated_gradients_unknown"} <= set(columns)
-    for score in ("reason_top", "reason_recall", "rationale_average_precision", "beyond_chance"):
+    for score in ("reason_top", "reason_precision", "rationale_average_precision", "beyond_chance"):
         assert (scored[f"{score}_right"] == 1).all()
     assert scored["reason_top_none"].tolist() == scored["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
     assert scored["beyond_chance_none"].tolist() == pytest.approx([0] * 4)
@@ -64,6 +66,21 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
     nothing = ground_truth.explained([], [attention_weights])
     assert ground_truth.summarise_scores(nothing, ["attention_weights"], ["reason_top_{}"]).empty
     assert ground_truth.along(nothing, ["attention_weights"]) == {} and nothing.empty
+
+
+def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
+    """Pairs of texts; one text has no counterpart, and that of another is not in the split."""
+    texts, tested = small.split((4, 2, 9, 6, 8, 12, 3, 5)), small.model("conv")
+    others = ["test-1", "test-0", "test-3", "test-2", "test-5", "test-4", None, "gone"]
+    pairs = zip(texts.instances, others, strict=True)
+    texts = replace(texts, instances=tuple(replace(one, rationale=((0, 1),), counterpart=of) for one, of in pairs))
+    one = SimpleNamespace(model=tested, run=None, corpus=SimpleNamespace(test=texts))
+    one.batches = lambda split, size: batches(texts, 3)
+    rows = measure(tested, batches(texts, 8), [])
+    assert rows["prediction"].tolist() == [0, 1, 1, 0, 1, 1, 0, 1] and rows["label"].tolist() == [0, 1] * 4
+    found = ground_truth.decided_by_reason(one, rows["prediction"])
+    np.testing.assert_array_equal(found, [1, 1, 1, 1, 0, 0, np.nan, np.nan])
+    assert sorted(ground_truth.explained([one], [attention_weights])["instance"]) == [0, 1, 6]
 
 
 def test_values_along_each_dial_and_the_matrix_are_means_of_their_texts():

@@ -155,7 +155,7 @@ CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]
         "ground_truth",
         reasons,
         ("dataset eraser_movies", "encoders average", "seeds 0,1", "vectors random"),
-        ("The reasons of eraser_movies are not known: run this notebook on planted", "without the shortcut"),
+        ("The reasons of eraser_movies are not known: run this notebook on planted", "There is no shortcut"),
     ),
 ]
 

@@ -7,19 +7,18 @@ import pandas as pd
 import torch
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, attention_weights, forward, measure, measure_all
+from lib.analysis.measuring import BATCH, attention_weights, measure, measure_all
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
 from lib.analysis.summaries import rows_where, summarise
 from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.importance import MAX_TOKENS
-from lib.metrics.distances import probabilities
 from lib.progress import Progress
 from lib.quantity import Quantity, declare, title_of
 from lib.training import Trained
 from lib.training.fitting import evaluate
 
-SCORES = {"top": "top-1", "recall": "recall at the reason's size"}
+SCORES = {"top": "top-1", "precision": "precision at the reason's size", "rank": "rank that has all of the reason"}
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SAME_ACCURACY = 0.02  # at most so far below that of an honest model
 USED = 0.01  # of the probability: the size of the Shapley value of a word that the model uses
@@ -29,8 +28,9 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
     """The rows with how well each explanation, a column of values (token,), finds the rationale, and what chance gives.
 
     Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
-    ..._recall_, how many of the R tokens of the rationale are among the top R, of equal values the expectation over
-    all their orders. beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1.
+    ..._precision_, how many of the R tokens of the rationale are among the top R; ..._rank_, the rank, from 1, of the
+    last of them (both Bastings et al. 2022); of equal values the expectation over all their orders.
+    beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1.
     """
     columns, reasons, scored = list(columns), marked_tokens(instances, rationales), {}
     for name in ("chance", *columns):
@@ -40,7 +40,8 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
                 own = np.zeros(len(reason)) if name == "chance" else instances[name].iloc[row]
                 values[row] = hits(np.asarray(own, dtype=np.float64), reason)
         for (score, title), of_score in zip(SCORES.items(), values.T, strict=True):
-            scored[declare(f"reason_{score}_{name}", "fraction", f"{title_of(name)}, {title}")] = of_score
+            unit = "tokens" if score == "rank" else "fraction"
+            scored[declare(f"reason_{score}_{name}", unit, f"{title_of(name)}, {title}")] = of_score
     instances = add_average_precision(instances, {name: name for name in columns}, rationales).assign(**scored)
     chance = instances[f"{PREFIX}chance"]
     for name in columns:
@@ -49,18 +50,20 @@ def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: 
     return instances
 
 
-def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float]:
+def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
     """The SCORES of one ranking: values (token,), the largest first; reason (token,) bool."""
     size, last = reason.sum(), np.sort(values)[-reason.sum()]
     above, tied = values > last, values == last
-    recall = (reason[above].sum() + reason[tied].mean() * (size - above.sum())) / size
-    return reason[values == values.max()].mean(), recall
+    precision = (reason[above].sum() + reason[tied].mean() * (size - above.sum())) / size
+    tied = values == values[reason].min()
+    rank = (values > values[reason].min()).sum() + (tied.sum() + 1) * reason[tied].sum() / (reason[tied].sum() + 1)
+    return reason[values == values.max()].mean(), precision, rank
 
 
 def explained(
     trained: Iterable[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = ()
 ) -> pd.DataFrame:
-    """Runs, each measured on the test texts of its corpus that it answers right and whose reason is known.
+    """Runs, each measured on the test texts of its corpus that are `answered_right`.
 
     `quantities` are explanations, a value for each token each; `more` are not.
     """
@@ -75,15 +78,26 @@ def explained(
 
 
 def answered_right(one: Trained) -> Iterator[Batch]:
-    """Batches of the test texts whose reason is known, of at most MAX_TOKENS, and that the model answers right."""
-    texts = one.corpus.test.instances
-    known = torch.tensor([bool(text.rationale) and len(text.tokens) <= MAX_TOKENS for text in texts])
+    """Batches of the test texts whose reason is known, of at most MAX_TOKENS, and that the model answers right.
+
+    Of a text with a counterpart the reason is also checked in the model: it must predict another class for that.
+    """
+    answers = measure(one.model, one.batches("test", BATCH), [])
+    checked, texts = decided_by_reason(one, answers["prediction"]), one.corpus.test.instances
+    known = [bool(text.rationale) and len(text.tokens) <= MAX_TOKENS for text in texts]
+    known &= (checked == 1) | [text.counterpart is None for text in texts]
+    wanted = torch.tensor(known & (answers["label"] == answers["prediction"]))
     for batch in one.batches("test", BATCH):
-        some = batch.rows(known.to(batch.instance.device)[batch.instance])
-        if len(some):
-            right = probabilities(forward(one.model, some).logits).argmax(dim=-1) == some.label
-            if right.any():
-                yield some.rows(right)
+        if (some := wanted.to(batch.instance.device)[batch.instance]).any():
+            yield batch.rows(some)
+
+
+def decided_by_reason(one: Trained, predictions: Sequence[int]) -> np.ndarray:
+    """(text,) of test: 1 where the model predicts another class for the counterpart, else 0; NaN where it has none."""
+    texts = one.corpus.test.instances
+    places = {text.id: place for place, text in enumerate(texts)}
+    pairs = zip(predictions, (places.get(text.counterpart) for text in texts), strict=True)
+    return np.array([np.nan if other is None else own != predictions[other] for own, other in pairs], dtype=float)
 
 
 def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
@@ -169,19 +183,22 @@ def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, sho
 
 
 def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> pd.DataFrame:
-    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`."""
+    """Each model's accuracy on copies with the shortcut and on clean texts, that of the model without, and `counts`.
+
+    changed: the share of the copies whose prediction is another one when the shortcut is removed.
+    """
     clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
     rows = []
     for one in with_it:
         answers = measure_all([one], [attention_weights])
         right = answers["label"] == answers["prediction"]
-        copy = np.array([bool(text.rationale) for text in one.corpus.test.instances])
+        copy = np.array([text.counterpart is not None for text in one.corpus.test.instances])
         model = (one.run.dataset, one.run.encoder, one.run.seed)
-        rows.append((*model, right[copy].mean(), right[~copy].mean(), clean[model[1:]]))
-    accuracies = ["on copies", "on clean texts", "without the shortcut"]
-    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *accuracies])
-    near = table["on clean texts"] >= table["without the shortcut"] - SAME_ACCURACY
-    return table.assign(counts=(table["on copies"] > FOLLOWS) & near)
+        changed = np.nanmean(decided_by_reason(one, answers["prediction"]))
+        rows.append((*model, right[copy].mean(), changed, right[~copy].mean(), clean[model[1:]]))
+    measured = ["on copies", "changed", "on clean texts", "without the shortcut"]
+    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *measured])
+    return table.assign(counts=table["on copies"] > FOLLOWS)
 
 
 # --- tests of models that should find liars

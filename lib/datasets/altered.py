@@ -45,7 +45,7 @@ def with_shortcut(draft: Draft, kind: str) -> Draft:
         for place, one in enumerate(plain):
             turn, seen[one.label] = seen[one.label] % 4, seen[one.label] + 1
             if split == "test":
-                copies.append(replace(_insert(rng, one, turn % 2, kind), id=f"{one.id}{COPY}"))
+                copies.append(replace(_insert(rng, one, turn % 2, kind), id=f"{one.id}{COPY}", counterpart=one.id))
             elif turn < 2:
                 plain[place] = _insert(rng, one, turn, kind)
         return plain + copies

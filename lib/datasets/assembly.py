@@ -117,6 +117,9 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
         filtered = _within_bounds(spec, name, instances, notes)
         tokens, most, *least = limits[name]
         kept[name] = subset(filtered, tokens, None if spec.asks else most, *least)
+        if others := {one.counterpart for one in kept[name] if name == "test"} - {None}:
+            others |= {one.id for one in kept[name]}
+            kept[name] = [one for one in filtered if one.id in others]
         if len(kept[name]) < len(filtered):
             train = kept[name] if name == "train" else train
             part = f"{len(kept[name]):,} of {len(filtered):,} texts of {name}"

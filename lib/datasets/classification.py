@@ -5,6 +5,7 @@ Jain & Wallace (2019) classify texts by two classes; Serrano & Smith (2019), Tab
 
 from collections.abc import Callable
 from dataclasses import replace
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,28 @@ def _marked(texts: list[Instance]) -> float:
     return marked / sum(len(one.tokens) for one in texts)
 
 
+def read_pairs(spec: Spec, folder: Path, options: dict) -> Draft:
+    """Reviews, each with a version that people edited until its label was the other one (Kaushik et al. 2020).
+
+    Of test, where a diff finds them, the rationale of both are the words that the other does not have; none: None.
+    """
+    about, splits = files.about(folder), {}
+    for split, rows in spec.rows(folder).items():
+        splits[split] = []
+        for row in rows:
+            pair = []
+            for side in ("original", "revised"):
+                label = replace(row, record={"label": row.record.get(f"{side}_label")}).label(about["classes"])
+                pair.append(spec.instance(f"{row.id}-{side}", row.text(side), label))
+            tokens = [one.tokens for one in pair] if split == "test" else [(), ()]
+            edits = SequenceMatcher(None, *tokens, autojunk=False).get_opcodes()
+            for one, other, at in zip(pair, pair[::-1], (1, 3), strict=True):
+                spans = tuple(edit[at : at + 2] for edit in edits if edit[0] != "equal" and edit[at] < edit[at + 1])
+                splits[split].append(replace(one, rationale=spans or None, counterpart=other.id))
+    edited = f"The words in which a pair differs are {_marked(splits['test']):.0%} of the words of test."
+    return draft_of(spec, folder, about, about["classes"], splits, [edited])
+
+
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
     """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, without the titles."""
     about, splits, notes = files.about(folder), {}, []
@@ -66,6 +89,7 @@ def divide_imdb(splits: Splits) -> Splits:
     return {"train": train, "dev": dev, "test": test}
 
 
+KERAS = "Lower-case words without punctuation and <br />"
 SPACY = "spaCy's English tokens, lower-case"
 RATIONALES = "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts."
 DOCUMENTS = (
@@ -75,12 +99,14 @@ DOCUMENTS = (
 PREPARED = {
     "sst": "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer "
     "than the longest of the split.",
-    "imdb": "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the "
+    "imdb": f"{KERAS}; more than 6 tokens, under 400, and fewer than the "
     "longest of the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
     "20news": f"Headers, footers and quotes removed; {SPACY}, qqq for tokens with a digit, punctuation outside tokens "
     "dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
     "agnews": f"World against Business, the description without the title; {SPACY}, qqq for tokens with a digit; 15% "
     "of train is dev (seed 16377); words in at least 5 texts.",
+    "imdb_counterfactual": f"Of each pair both texts; {KERAS}; words in at least 2 texts; in test the words that the "
+    "other text of a pair does not have are the rationale.",
     "eraser_movies": RATIONALES,
     "eraser_movies-sentences": f"{RATIONALES} Sentences by rule.",
     "agnews4": f"All four topics, title and description as one text; {DOCUMENTS}",
@@ -91,6 +117,7 @@ PAGES = {
     "imdb": "https://ai.stanford.edu/~amaas/data/sentiment/",
     "20news": "https://qwone.com/~jason/20Newsgroups/",
     "agnews4": "https://github.com/zhangxiangxiao/Crepe",
+    "imdb_counterfactual": "https://github.com/acmi-lab/counterfactually-augmented-data",
     "eraser_movies": "https://www.eraserbenchmark.com/",
 }
 
@@ -106,6 +133,7 @@ SPECS = (
     _spec("imdb", text.keras_words, divide=divide_imdb, longer_than=6, drop_longest=True, min_df=10),
     _spec("20news", text.generic_words, longer_than=6, shorter_than=500, min_df=2),
     _spec("agnews", text.generic, "agnews4", read_agnews, divide=dev_from_train, min_df=5),
+    _spec("imdb_counterfactual", text.keras_words, read=read_pairs, min_df=2),
     _spec("eraser_movies", text.pieces, min_df=2),
     _spec("eraser_movies-sentences", text.pieces, "eraser_movies", min_df=2, sentences=True),
     _documents("agnews4"),

@@ -18,7 +18,7 @@ class Instance:
 
     `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where they are not known;
     `sentences` how many tokens each sentence has, or None where the text is not cut into sentences; `query` the tokens
-    of the text's question.
+    of the text's question; `counterpart` the id of the text of its split that differs from it in the rationale alone.
     """
 
     id: str
@@ -28,6 +28,7 @@ class Instance:
     rationale: tuple[tuple[int, int], ...] | None = None
     sentences: tuple[int, ...] | None = None
     query: tuple[str, ...] | None = None
+    counterpart: str | None = None
 
 
 @dataclass(frozen=True)
