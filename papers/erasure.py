@@ -14,7 +14,6 @@ from lib.analysis.erasure import add_drawn, add_sooner, counted_models, sooner_r
 from lib.datasets import spec
 from lib.models import ENCODERS, HIERARCHICAL
 from lib.models.encoders import FLAN
-from lib.quantity import declare
 from lib.training import Run
 from papers import results
 from papers.effects import model_name, split_models
@@ -82,15 +81,13 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
 # --- what its findings read
 
 
-def tables(measured: pd.DataFrame, shuffled: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the findings read: every model's effects of erasing, beside those of shuffled weights.
+def tables(measured: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What the findings read: every model's effects of erasing.
 
     Nothing is read of texts of fewer than FEWEST_SENTENCES where sentences are erased. `measured` has single_erasure as
-    "top" and until_flip as "removed"; `shuffled` the same rows with "top" of `placed_by_chance`.
+    "top" and until_flip as "removed".
     """
-    parts = {declare("top_gap_js", "nats"): measured, declare("top_gap_js_shuffled", "nats"): shuffled}
-    gaps = {name: rows["top_attention_js"] - rows["top_attention_others_js"] for name, rows in parts.items()}
-    rows = add_drawn(measured.assign(**gaps))
+    rows = add_drawn(measured)
     short = rows["encoder"].isin(list(HIERARCHICAL)) & (rows["removed_items"] < FEWEST_SENTENCES)
     rows.loc[short, [name for name in rows if name.startswith(("top_", "removed_"))]] = nan
     return {"measured": add_entropies(add_sooner(rows, "product", "attention"), ["attention"])}

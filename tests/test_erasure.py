@@ -203,6 +203,11 @@ def test_one_item_against_the_others_by_hand(outputs, projection):
         others = [place for place in items if place != top]
         expected = {"js": js[top], "flip": flip[top], "negative": np.mean([js[place] > js[top] for place in others])}
         expected |= {f"others_{of}": np.mean([each[p] for p in others]) for of, each in (("js", js), ("flip", flip))}
+        weight = torch.cat([0 * tested.decoder.weight, tested.decoder.weight])[-max(outputs, 2) :]
+        rest = [weight[k] for k in range(len(weight)) if k != first]
+        lead = output.hidden[row] @ (weight[first] - sum(rest) / len(rest))
+        ahead = [(lead[top] - lead[place]).item() for place in others]
+        expected["support"] = np.mean([0.5 if abs(by) < 1e-12 else by > 0 for by in ahead])
         for name, value in expected.items():
             assert found[f"attention_{name}"][row].item() == pytest.approx(value, abs=1e-9), name
         assert found["largest_js"][row].item() == pytest.approx(max(js.values()), abs=1e-9)

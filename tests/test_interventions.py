@@ -12,7 +12,7 @@ from small import NotAffine, batch, model
 from lib import interventions
 from lib.analysis import violation_by_chance
 from lib.datasets.batches import Batch
-from lib.importance import RANKINGS, gradient_times_input
+from lib.importance import gradient_times_input
 from lib.interventions import searched_adversary
 from lib.interventions.adversary import exact_adversary, exact_adversary_definition
 from lib.interventions.searched_adversary import searched_adversary_definition
@@ -171,17 +171,6 @@ def test_the_adversary_by_chance_is_that_of_shuffled_weights_imposed():
     assert expected[:2].min() > 0 and expected[2] == 0, "one token"
     alone = by_chance(tested, given.rows(rows), tested(given.rows(rows)))
     assert alone == pytest.approx(expected[1].item()), "and the batch does not"
-
-
-def test_placed_by_chance_a_measure_is_that_of_the_shuffled_weights_imposed():
-    tested, given, output = case((5, 1, 7), 3)
-    weights = interventions.permuted_attention(output.attention, output.mask, 1, 1)[:, 0]
-    for of in (interventions.single_erasure(RANKINGS), interventions.until_flip(RANKINGS)):
-        found = interventions.placed_by_chance(of)(tested, given, output)
-        imposed = of(tested, given, tested(given, attention=weights))
-        assert set(found) == set(imposed)
-        for name, values in imposed.items():
-            torch.testing.assert_close(found[name], values, equal_nan=True, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -6,7 +6,6 @@ from lib.interventions.chance import (
     agreement_by_chance,
     largest_jsd,
     permutation_share_by_chance,
-    placed_by_chance,
 )
 from lib.interventions.deletion import shapley, shortened, without_reason
 from lib.interventions.erasure import ORDERS, erase_until_flip, fewest_to_flip, until_flip

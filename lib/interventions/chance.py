@@ -1,9 +1,9 @@
-"""What the tests of Jain & Wallace and of Serrano & Smith (2019) give where chance places the weights.
+"""What the tests of Jain & Wallace (2019) give where chance places the weights.
 
 The weights of each text are shuffled among its tokens and imposed, and the same test is made of that attention. Much of
 what a test measures is there by chance too: gradients have the weight as a factor, permuting moves any uneven
-attention, with many tokens nearly every text has an adversary, and erasing the heaviest weight moves the output most,
-whatever it is on. The papers have no such nulls; they are ours. How texts are batched changes no order.
+attention, and with many tokens nearly every text has an adversary. The papers have no such nulls; they are ours. How
+texts are batched changes no order.
 """
 
 from collections.abc import Callable, Iterator
@@ -63,21 +63,6 @@ def permutation_share_by_chance(draws: int = 100, seed: int = 0, placed: int = 5
 
     title = "permutation by chance, share of the largest"
     return Quantity("permutation_share_by_chance", share, "fraction", title=title)
-
-
-def placed_by_chance(quantity: Quantity, seed: int = 1) -> Quantity:
-    """The same quantity of each text with its weights in a random order, and the prediction that they give.
-
-    Its columns have the names of the quantity's own, so that a table of them is made like any other. For measures of
-    the output alone, such as `single_erasure` and `until_flip`; one that runs the model has its own attention again.
-    `seed` is of the orders, not of the quantity's own draws.
-    """
-
-    def of_shuffled(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor | dict[str, Tensor]:
-        (other,) = shuffled(model, batch, output, 1, seed)
-        return quantity(model, batch, other)
-
-    return replace(quantity, function=of_shuffled)
 
 
 def adversary_by_chance(

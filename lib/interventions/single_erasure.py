@@ -23,6 +23,7 @@ UNITS = {  # of the parts of each ranking
     **{"js": "nats", "flip": "fraction", "others_js": "nats", "others_flip": "fraction", "negative": "fraction"},
     **{f"{way}_delta_js": "nats" for way in RANDOM_ITEMS},
     **{f"{way}_{part}": "fraction" for way in RANDOM_ITEMS for part in ("delta_alpha", "flip")},
+    "support": "fraction",
 }
 
 
@@ -54,7 +55,8 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     Of each ranking, (batch,) each, NaN for a text of one item:
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
-    negative, how many of these have a larger JSD; and with the item drawn as in the paper (`paper`: any but the top)
+    negative, how many of these have a larger JSD; support, how many have less `support` for the decision, of equals
+    half, NaN where the read-out is not affine; and with the item drawn as in the paper (`paper`: any but the top)
     and as in the authors' code (`authors_code`: any but the first of the text, also the top itself) <way>_delta_js,
     <way>_delta_alpha and <way>_flip. Besides these largest_js, the largest JSD of any single item of the text.
 
@@ -72,11 +74,12 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
             "alpha": output.attention.double(),
         }
         effects = {name: values.masked_fill(~output.mask, 0) for name, values in effects.items()}
+        supports = support(model, output) if is_affine(model, output) else torch.full_like(effects["js"], torch.nan)
         drawn = bits(streams(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
         drawn, found = torch.from_numpy(drawn).to(items.device), {}
         for of, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
-            parts = against_others(effects, top, items)
+            parts = against_others(effects, top, items) | {"support": percentile(supports, top, items)}
             for way, place in zip(RANDOM_ITEMS, another_item(drawn, top, output.mask), strict=True):
                 one, other = ({name: at(values, where) for name, values in effects.items()} for where in (top, place))
                 parts |= {f"{way}_delta_{name}": one[name] - other[name] for name in ("js", "alpha")}
@@ -100,6 +103,24 @@ def against_others(effects: Mapping[str, Tensor], top: Tensor, items: Tensor) ->
     larger, others = (effects["js"] > found["js"][:, None]).sum(dim=1), (items - 1).clamp(min=1)
     found |= {f"others_{name}": (effects[name].sum(dim=1) - value) / others for name, value in found.items()}
     return found | {"negative": larger.double() / others}
+
+
+def support(model: AttentionModel, output: ModelOutput) -> Tensor:
+    """What each item's state adds to the decision's logit, whatever its weight, less the mean of the other classes'.
+
+    theta . h_i with theta the read-out's weights of the decision less those of the others: (batch, token), doubles.
+    """
+    terms, decision = class_terms(model, output)[1], two_classes(output.logits).argmax(dim=-1)
+    own = terms.gather(2, decision[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)
+    others = (terms.sum(dim=2) - own) / (terms.shape[2] - 1)
+    return (own - others).masked_fill(~output.mask, torch.nan)
+
+
+def percentile(values: Tensor, top: Tensor, items: Tensor) -> Tensor:
+    """(batch,) the share of the other items with a smaller value than the top item, ties half; by chance 1/2."""
+    own = at(values, top)
+    less, equal = (values < own[:, None]).sum(dim=1), (values == own[:, None]).sum(dim=1) - 1
+    return ((less + 0.5 * equal).double() / (items - 1)).where(own.isfinite(), torch.nan)
 
 
 def another_item(drawn: Tensor, top: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
