@@ -71,7 +71,7 @@ WORKS = (
     Work("gradients of all states", "bilstm", "n; n² until a gradient has faded", *STATES, texts=4),
     Work("adversary, exact", "bilstm", "n²", *EXACT),
     Work("adversary, 5 x 500 steps", "bilstm", "n", *SEARCH, texts=16),
-    Work("Kendall's tau-b with p-value", "bilstm", "n log n", taus, taus_by_scipy),
+    Work("Kendall's tau-b with p-value", "bilstm", "n²", taus, taus_by_scipy),
 )
 TEXT = """# How fast the fast forms are, and how their cost grows
 

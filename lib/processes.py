@@ -4,9 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from threading import Thread
-from unittest.mock import patch
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
@@ -44,11 +42,6 @@ def whole(text: str, name: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{name} is {text!r}; allowed: a whole number from 1 up")
     return int(text)
-
-
-def environment(values: dict[str, str]) -> AbstractContextManager:
-    """These environment variables, for the processes started inside."""
-    return patch.dict(os.environ, values)
 
 
 def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterator:

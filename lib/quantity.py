@@ -129,8 +129,8 @@ def unit_of(name: str) -> str:
 
 
 def bounds_of(name: str) -> Bounds:
-    """The least and the largest value that a quantity can have; KeyError if it is not declared."""
-    known = declared(name)
+    """The least and the largest value that a quantity can have, infinite where they are not known here."""
+    known = _REGISTRY.get(name, Declared("1"))
     return known.bounds or BOUNDS.get(known.unit, (-np.inf, np.inf))
 
 

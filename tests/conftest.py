@@ -64,7 +64,8 @@ def browser() -> str:
 @pytest.fixture(scope="module")
 def one_cache(tmp_path_factory: pytest.TempPathFactory):
     """One cache for the module: what its tests share is trained once."""
-    with processes.environment({"CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

@@ -17,8 +17,6 @@ from torch import nn
 from lib.analysis import information
 from lib.analysis.adversaries import measure_versus_base
 from lib.datasets.corpus import Corpus, Split
-from lib.importance import gradient, gradient_times_input
-from lib.importance.state_gradients import state_gradients_definition
 from lib.metrics import kendall_tau
 from lib.models import evaluation
 from lib.models.check_interface import check_interface
@@ -175,16 +173,10 @@ def recurrent(monkeypatch) -> list[bool]:
 @pytest.mark.parametrize("name", ["bilstm", "flan-rnn", "question", "the interface alone"])
 def test_no_measure_takes_a_gradient_through_cudnn(name, recurrent):
     everything.measured(name)
-    assert any(recurrent) or name == "bilstm"  # whose gradients are written by hand
+    check_interface(*(make() for make in everything.MODELS[name][:2]))
+    assert any(recurrent)
     assert not all(recurrent), "without gradients cuDNN may do it"
     assert torch.backends.cudnn.enabled
-
-
-def test_no_gradient_alone_goes_through_cudnn(recurrent):
-    check_interface(everything.pooled(), everything.texts())
-    for measure in (gradient, gradient_times_input, state_gradients_definition):
-        measure(small.Foreign(small.model()), small.batch())
-    assert any(recurrent) and torch.backends.cudnn.enabled
 
 
 def test_cudnn_comes_back_whatever_happens(recurrent):

@@ -12,17 +12,13 @@ import pytest
 from faults import FORK, Sweep, finished, traces, wait_for_orphans, weights
 from planned import report
 
-import notebooks
 from lib.atomic_write import alone
 from lib.training import cache, train_all
 from lib.training.trained import Corpora
-from tools.report.__main__ import main as make_report
-from tools.report.page import kept_summary
 from tools.sweep import plan
 from tools.sweep.__main__ import main
 
-KILLS = int(os.environ.get("KILLS", 0))  # make faults: 20
-KILLS_OF_GRIDS, KILLS_OF_REPORTS = KILLS or 2, KILLS or 1
+KILLS = int(os.environ.get("KILLS", 0)) or 2  # make faults: 20
 JOB = "tools.sweep.jobs"
 # Three trainings that take seconds, in two jobs.
 CHOSEN = {"encoders": "average", "attentions": "additive", "seeds": "0,1,2"}
@@ -63,7 +59,7 @@ def grid(place: Path, **more) -> Sweep:
 def test_a_grid_killed_at_many_moments_ends_as_if_it_never_was(place, undisturbed):
     """Its master and a job of its in turn, once jobs are at work."""
     draw, expected = random.Random(2026), weights(undisturbed)
-    for number in range(KILLS_OF_GRIDS):
+    for number in range(KILLS):
         if weights(place / "cache") == expected:
             wait_for_orphans(str(place))
             shutil.rmtree(place / "cache")
@@ -133,47 +129,3 @@ def test_of_two_masters_the_second_ends_with_a_sentence_and_a_dead_ones_lock_is_
     first.join()
     assert main([*GRID, "--output", str(trained / "reports")]) == 0
     assert "0 trainings in 0 jobs" in capsys.readouterr().out
-
-
-# A notebook that trains, and has a finding.
-TRAINS = """
-from lib.training import Run, train
-trained = train(Run("planted", "average", seed=1))
-""".strip()
-FINDS = """
-from IPython.display import display
-from lib.notebook import HEADLINE
-found = {"lines": [str(trained.history)], "table": "", "chart": None, "own": False, "shown": []}
-display({HEADLINE: found}, raw=True)
-""".strip()
-
-
-def test_a_killed_report_is_made_by_the_next(place, forked_kernels, monkeypatch):
-    """The same as one that is made in this process, without a sweep."""
-    output = place / "reports"
-    notebook = notebooks.save(place / "small.ipynb", TRAINS, FINDS)
-    monkeypatch.setattr("tools.sweep.__main__.find_notebook", lambda name: notebook)
-    whole = ["small", "--output", str(output)]
-    assert make_report([*whole, "--notebooks", str(place)]) == 0
-    expected, trained, draw = found_by(output), traces(place / "cache"), random.Random(8)
-    assert len(expected) == 1 and len(trained) == 1
-    for number in range(KILLS_OF_REPORTS):
-        shutil.rmtree(output)
-        words = ("ipykernel", JOB)[number % 2]
-        sweep = Sweep(whole, place / "output")
-        sweep.wait_for(words)
-        sweep.process.join(draw.uniform(0, 2))
-        victim = sweep.kill(draw, words, share=(1, 0.5)[number % 2])
-        code = sweep.ended()
-        wait_for_orphans(str(place))  # those of a killed master go on, and may make the report
-        if victim == "job":
-            assert code == 1 and "small-planted was not made" in sweep.output and found_by(output) == []
-        assert found_by(output) in ([], expected)
-    again = Sweep(whole, place / "output")
-    assert again.ended() == 0, again.output
-    assert found_by(output) == expected and traces(place / "cache") == trained
-
-
-def found_by(output: Path) -> list[str]:
-    """The findings of a finished report in a folder; [] where none is finished."""
-    return (kept_summary(output / "small-planted.html") or {"findings": []})["findings"]

@@ -102,8 +102,6 @@ def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
     cut = datasets.load(own_text(str(tmp_path / "my.csv"), most_tokens=50))
     assert max(split.lengths.max() for split in cut.splits) == 50
     assert sum(cut.train.instances[0].sentences) == len(cut.train.instances[0].tokens)
-    alike = [(text, ("Good", "'good'", "a|b", "b|a")[i % 4]) for i, (text, _) in enumerate(rows())]
-    assert "Classes of the same words, which stay apart: \"'good'\", 'Good'; 'a|b', 'b|a'." in notes_of(tmp_path, alike)
 
 
 def test_quotation_marks_delimiters_and_line_breaks_stay_in_a_text(tmp_path):

@@ -261,24 +261,3 @@ def test_a_chart_has_its_title_as_a_caption_and_a_single_view_is_as_wide_as_the_
     html = figure(spec | {"title": {"text": ["two", "<lines>"], "subtitle": "sub"}}, 3)
     assert "<b>two &lt;lines&gt;.</b> <span>sub</span>" in html and "title" not in html.partition("json")[2]
     assert ('"width":"container"' in html) == single and ("drawing wide" in html) != single
-
-
-# the test suite itself
-
-
-MISSING = [("", 0, "this test needs a browser (install Chromium"), ("1", 1, "REQUIRE_ALL is set")]
-
-
-@pytest.mark.parametrize(("required", "code", "expected"), MISSING)
-def test_a_missing_browser_is_reported_or_fails(monkeypatch, tmp_path, required, code, expected):
-    monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")
-    monkeypatch.setenv("REQUIRE_ALL", required)
-    monkeypatch.chdir(Path(__file__).resolve().parents[1])
-    log = tmp_path / "log"
-    assert Forked(one_test_of_a_page, log=log).wait() == code, log.read_text()
-    assert expected in log.read_text()
-
-
-def one_test_of_a_page() -> None:
-    chosen = "tests/test_report_page.py::test_the_index_opens"
-    raise SystemExit(pytest.main(["-q", "-p", "no:cacheprovider", chosen]))

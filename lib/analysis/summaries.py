@@ -81,7 +81,7 @@ def summary_row(effect: Effect) -> dict[str, object]:
     """What SUMMARY has of an effect."""
     values = list(effect.by_run.values())
     row = {"quantity": effect.quantity, "value": effect.value, "unit": unit_of(effect.quantity)}
-    row |= intervals(effect.value, effect.se, np.array(values), limits(effect.quantity)) | {"se_texts": effect.se}
+    row |= intervals(effect.value, effect.se, np.array(values), bounds_of(effect.quantity)) | {"se_texts": effect.se}
     row |= {"of_seeds": dict(effect.by_run), "sd_instances": nan, "sd_seeds": float(pd.Series(values).std())}
     return row | {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
 
@@ -91,14 +91,6 @@ def intervals(value: float, se: float, runs: np.ndarray, bounds: Sequence) -> di
     half = se * quantile(inf)
     ends = np.clip((*interval(value, se, runs), value - half, value + half), *bounds).tolist()
     return dict(zip(("low", "high", "low_texts", "high_texts"), ends, strict=True))
-
-
-def limits(name: str) -> tuple[float, float]:
-    """The bounds of a quantity, infinite where they are not known here."""
-    try:
-        return bounds_of(name)
-    except KeyError:
-        return -inf, inf
 
 
 # --- one configuration as an array, and the scores of it
@@ -273,6 +265,6 @@ def join_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     of = {"sd_seeds": ("value", "std"), "seeds": ("value", "size"), "n": ("n", "max"), "se_texts": ("se_texts", "mean")}
     joined = groups.agg(value=("value", "mean"), **of).reset_index()
     table = runs["value"].set_axis([groups.ngroup(), groups.cumcount()]).unstack().to_numpy()  # (group, run)
-    bounds = np.transpose([limits(name) for name in joined["quantity"]])
+    bounds = np.transpose([bounds_of(name) for name in joined["quantity"]])
     ends = intervals(joined["value"].to_numpy(), joined["se_texts"].to_numpy(), table, bounds)
     return pd.concat([joined.assign(**ends), rows.drop(single.index)], ignore_index=True)

@@ -36,15 +36,13 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     """Mean JSD (x) against mean TVD (y) of each run (Wiegreffe & Pinter 2019, figure 5).
 
     A series with values of lambda has a curve for each seed, by growing lambda, and its chord; the last seed's names
-    them where there is room. A series without has marks. Rows of lib.analysis.adversaries.points; bars are 95%
-    intervals over texts.
+    its ends. A series without has marks. Rows of lib.analysis.adversaries.points; bars are 95% intervals over texts.
     """
     if points.empty or not points["at"].notna().any():
         raise Empty("no model was trained to attend elsewhere")
     by_seed, last = points.groupby(["series", "seed"])["at"], points.groupby("series")["seed"].transform("max")
     ends = points["at"].eq(by_seed.transform("min")) | points["at"].eq(by_seed.transform("max"))
-    named = with_room(points[points["at"].notna() & points["seed"].eq(last)].sort_values("at", ascending=False))
-    words = np.where(points.index.isin(named), points["at"].map("λ {:g}".format), "")
+    words = np.where(ends & points["seed"].eq(last), points["at"].map("λ {:g}".format), "")
     x = alt.X("jsd:Q", title="mean JSD to the base's attention (nats)", scale=alt.Scale(domain=list(JSD_BOUNDS)))
     y = alt.Y("tvd:Q", title="mean TVD to the base's prediction (|Δp|, not its half)", scale=alt.Scale(domainMin=0))
     order = points["series"].drop_duplicates().tolist()
@@ -63,15 +61,6 @@ def tradeoff(points: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
     drawn = alt.layer(*layers, data=points.assign(end=ends, words=words)).properties(width=WIDTH - 70, height=320)
     note = "A point for each run, bars: 95% over texts; the base itself would be at 0. λ: the weight of distance. "
     return titled(drawn, title, [see, note + "Dashed: each curve's chord."])
-
-
-def with_room(points: pd.DataFrame) -> list:
-    """The index of the points whose label overlaps that of none before."""
-    wide, high, kept = JSD_BOUNDS[1] / 9, points["tvd"].max() / 18, []
-    for place, (x, y) in points[["jsd", "tvd"]].iterrows():
-        if all(abs(x - a) > wide or abs(y - b) > high for _, a, b in kept):
-            kept.append((place, x, y))
-    return [place for place, *_ in kept]
 
 
 @or_a_sentence

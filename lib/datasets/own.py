@@ -25,7 +25,6 @@ JOINERS = "\u200c\u200d"  # cannot be seen, but letters and emojis beside them c
 MISSING = ("nan", "NaN", "NAN", "NaT", "None", "null", "NULL", "NA", "N/A", "<NA>")  # as programs write it
 WHOLE = r"(?:0|-?[1-9]\d*)(?:\.0)?"  # a number as spreadsheets write it, where 1 and 1.0 are the same
 NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d{1,2})?")
-SEPARATORS = re.compile(r"[\s|;,/&_'\"]+")  # between the names of a class with several
 ROWS, COLUMNS = (5_000_000, "rows"), (1_000, "columns")  # at most
 SHARE = 0.15  # of dev, and of test
 PREPARED = "spaCy's English tokens, lower-case, in the sentences of its rule-based splitter; words in at least 2 texts."
@@ -217,7 +216,7 @@ def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFr
     notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
     records["label"] = names.map({name: label for label, name in enumerate(classes)})
     drawn = _draw_splits(records, classes, table.file, bool(reading.split))
-    return classes, records, [*notes, *left_out, *_alike(classes), *drawn]
+    return classes, records, [*notes, *left_out, *drawn]
 
 
 def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
@@ -258,15 +257,6 @@ def _visible(name: str) -> str:
     return " ".join("".join(one for one in signs if unicodedata.category(one) != "Cf" or one in JOINERS).split())
 
 
-def _alike(classes: tuple[str, ...]) -> list[str]:
-    """A note on classes that differ by case or by the order of their parts alone, if there are any."""
-    same = {}
-    for name in classes:
-        same.setdefault(tuple(sorted(filter(None, SEPARATORS.split(name.casefold())))), []).append(name[:40])
-    groups = [", ".join(map(repr, names)) for names in same.values() if len(names) > 1]
-    return [f"Classes of the same words, which stay apart: {'; '.join(groups[:3])}."] if groups else []
-
-
 def _splits(values: pd.Series) -> pd.Series:
     """The split that each value names; NaN where it names none."""
     return values.astype(str).map(_visible).str.lower().map(SPLITS)
@@ -284,7 +274,7 @@ def _draw_splits(records: pd.DataFrame, classes: tuple[str, ...], file: str, giv
         seen = f"{few:,} of {len(classes):,} classes have too few texts in train: {least}"
         numbers = " (are they measured numbers, and no classes?)" if all(map(NUMBER.fullmatch, classes)) else ""
         needed = f"{1 + len(missing)} are needed to learn one and to draw splits"
-        advice = " ".join(["leave such records out, or name another label_column.", *_alike(classes)])
+        advice = "leave such records out, or name another label_column."
         raise DataError(f"{file}: {seen}{numbers}; {needed}: {advice}")
     for seed, (split, share) in enumerate(missing, start=2019):  # not the seed of a run
         train, random = records[records["split"] == "train"], np.random.default_rng(seed)

@@ -11,15 +11,14 @@ from lib.numerics import by_length
 
 LONGEST_EXACT = 33  # tokens up to which SciPy uses the exact distribution, where there are no ties
 CELLS = 2**14  # tokens compared at once: about what stays in the processor's cache
-COMPARED = 16  # tokens next to each other that are compared in pairs: fewer than 2^7 pairs, counted in bytes
 
 
 def kendall_tau(x: Tensor, y: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Rank correlation with ties (Kendall's tau-b) of each row, and its two-sided p-value.
 
     As scipy.stats.kendalltau: the exact distribution where no values tie and n <= 33 or at most one pair disagrees (or
-    agrees), else the normal approximation with ties. O(n log n) as in Knight (1966): with the tokens in the order of x,
-    and by y where they tie, the discordant pairs are those that y has out of order.
+    agrees), else the normal approximation with ties. As in Knight (1966): with the tokens in the order of x, and by y
+    where they tie, the discordant pairs are those that y has out of order; here they are counted in O(n^2).
 
     Args:
         x, y, mask: (batch, token); only tokens where the mask is True count.
@@ -78,27 +77,9 @@ def _ties(steps: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def _inversions(ranks: np.ndarray) -> np.ndarray:
-    """Pairs of tokens whose ranks (row, token) are out of order: (row,).
-
-    Neighbours are compared; then two blocks at a time are merged, and the pairs out of order between them are what the
-    places of the second block's tokens are short of the last ones.
-    """
-    rows, n = ranks.shape
-    doublings = max(0, (n - 1).bit_length() - COMPARED.bit_length() + 1)
-    half = max(2, -(-n >> doublings))  # tokens of a block at first
-    width = half << doublings
-    ranks = np.pad(ranks, ((0, 0), (0, width - n)), constant_values=n)
-    near = np.ascontiguousarray(ranks.reshape(-1, half).T)
-    found = sum((near[i + 1 :] < near[i]).view(np.int8).sum(axis=0, dtype=np.int8) for i in range(half - 1))
-    found = found.reshape(rows, -1).sum(axis=1, dtype=np.int64)
-    while half < width:
-        blocks = (ranks << 1).reshape(-1, 2 * half)
-        blocks[:, half:] |= 1  # the second: behind the first's equals
-        blocks.sort(axis=1)
-        places = (blocks & 1).astype(float) @ np.arange(2.0 * half)
-        found = found + (half * (3 * half - 1) / 2 - places).reshape(rows, -1).sum(axis=1)
-        ranks, half = blocks >> 1, 2 * half
-    return found
+    """Pairs of tokens whose ranks (row, token) are out of order: (row,)."""
+    apart = range(1, ranks.shape[1])
+    return sum(((ranks[:, by:] < ranks[:, :-by]).sum(axis=1) for by in apart), np.zeros(len(ranks), np.int64))
 
 
 def _tau_and_p_value(ties: np.ndarray, unlike: np.ndarray, n: np.ndarray) -> np.ndarray:

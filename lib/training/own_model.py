@@ -4,7 +4,6 @@ The file is run as a program: name only files that you trust.
 """
 
 import sys
-import time
 from contextlib import chdir, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,26 +12,21 @@ from runpy import run_path
 
 import numpy as np
 import torch
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from lib.datasets import Corpus
 from lib.datasets.batches import batches, collate, micro_batches
 from lib.datasets.files import PROJECT
-from lib.importance import MAX_TOKENS, gradient, gradient_times_input, leave_one_out
-from lib.metrics.distances import probabilities
+from lib.importance import gradient, gradient_times_input, leave_one_out
 from lib.models.check_interface import InterfaceError, attempt, check_interface, check_same, made_single, require
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
-from lib.models.interface import is_affine
-from lib.progress import counted, spoken
+from lib.progress import counted
 from lib.training import Run
 from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
 TRIED = 6  # texts on which a model is checked, from the shortest to one of median length
 LEFT_OUT = 2  # of these, the shortest: importance is tried on each by itself
-SEARCH = 501 * 5 * 3  # passes of a search for adversarial attention: steps, restarts, with gradients
 
 
 class ModelError(ValueError):
@@ -83,10 +77,10 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
         torch.set_grad_enabled(True)
         for seed, model in enumerate(models):
             read = replace(corpus, notes=(*corpus.notes, *made_single(model)))
-            takes = attempt("the check", partial(prepare, model, read, run.device_kind))
+            attempt("the check", partial(prepare, model, read, run.device_kind))
             of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
             own.append(Trained(of, model, read, f"those of {path.name}", (), 0))
-            print(f"{path.name}:{function}, {counted(len(read.test), 'text')}: {takes}", flush=True)
+            print(f"{path.name}:{function} passed the check on {counted(len(read.test), 'text')}", flush=True)
     except InterfaceError as error:
         raise ModelError(f"{path.name}:{function}: {error}") from error
     return own
@@ -133,15 +127,13 @@ def models_of(returned: object, corpus: Corpus) -> tuple[list[nn.Module], Corpus
     return models, other
 
 
-def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
+def prepare(model: nn.Module, corpus: Corpus, device: str) -> None:
     """Puts the model into eval mode and onto the device, and tries on it what a report does.
 
     On a few texts the interface, on the shortest of them importance, and on all of test a forward pass.
 
-    Returns:
-        how long the slowest measures take, by the time of the forward pass.
     Raises:
-        InterfaceError: it lacks the interface, has other classes or in another order, or does not attend to words.
+        InterfaceError: it lacks the interface, has other classes, or does not attend to words.
     """
     own = getattr(model, "vocabulary", corpus.vocabulary)
     require(own == corpus.vocabulary, "the model reads another vocabulary than the corpus; give both: model, corpus")
@@ -157,15 +149,9 @@ def prepare(model: nn.Module, corpus: Corpus, device: str) -> str:
     for row in torch.arange(len(tried), device=batch.tokens.device)[:LEFT_OUT, None]:
         for measure in (gradient, gradient_times_input, leave_one_out):
             attempt(f"{measure.__name__}(model, batch)", partial(measure, model, batch.rows(row)))
-    started = time.monotonic()
     logits = attempt("model(batch) on all texts of test", partial(logits_of, model, corpus, device))
-    passing = time.monotonic() - started
     require(logits.isfinite().all(), "the logits of some texts of test are not finite")
     check_same("in the batches of a report model(batch)", logits[tried], output.logits.detach().cpu())
-    check_order(probabilities(logits).argmax(dim=1).numpy(), corpus)
-    shortened = np.where(lengths <= MAX_TOKENS, lengths * (lengths + 1), 0)
-    passes = shortened.sum() / (lengths + 2).sum() + (0 if is_affine(model, output) else SEARCH)
-    return f"leave-one-out and a search for adversarial attention take up to {spoken(passing * passes)}"
 
 
 def logits_of(model: nn.Module, corpus: Corpus, device: str) -> Tensor:
@@ -175,14 +161,3 @@ def logits_of(model: nn.Module, corpus: Corpus, device: str) -> Tensor:
         for batch in micro_batches(batches(corpus.test, 512), words_at_once(model, WORDS)):
             found |= dict(zip(batch.instance.tolist(), model(batch.to(device)).logits.cpu(), strict=True))
     return torch.stack([found[place] for place in range(len(corpus.test))])
-
-
-def check_order(predicted: np.ndarray, corpus: Corpus) -> None:
-    """Raises InterfaceError where the model's predictions (text,) fit the labels clearly better in another order."""
-    counts = confusion_matrix(predicted, corpus.test.labels, labels=range(len(corpus.classes)))
-    outputs, best = linear_sum_assignment(-counts)
-    own, most, largest, texts = counts.trace(), counts[outputs, best].sum(), counts.sum(axis=0).max(), len(predicted)
-    seen = f"{own} of {texts} texts of test are classified rightly, but {most} if its outputs stand for "
-    seen += ", ".join(corpus.classes[k] for k in best)
-    clear = most > max(texts / 2, max(own, largest) + 2 * texts**0.5)
-    require(not clear, f"{seen}; they must stand for {', '.join(corpus.classes)} (Hugging Face: by id2label)")

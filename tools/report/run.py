@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
+from unittest.mock import patch
 
 import papermill
 from nbclient.exceptions import DeadKernelError
 
 from lib.atomic_write import alone, write_text
 from lib.charts.theme import STATIC
-from lib.processes import environment
 from lib.progress import spoken
 from lib.provenance import commit
 from papers import PAPERS
@@ -198,7 +198,7 @@ def kernel_environment() -> AbstractContextManager:
         "JPY_SESSION_NAME": "",  # no notebook server watches this kernel
         STATIC: "no",  # the page draws the charts
     }
-    return environment(own)
+    return patch.dict(os.environ, own)
 
 
 def last_line(text: str) -> str:
