@@ -10,13 +10,15 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
-from lib.analysis.ground_truth import SAME_ACCURACY, by_kind, wins
+from lib.analysis.ground_truth import FEW_MODELS, SAME_ACCURACY, detections
 from lib.analysis.statistics import Effect
 from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
+from lib.models import Displayed
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
+from lib.training.targets import TARGETS
 from papers.paper import Paper
 from papers.settings import Attentions, Encoders, Settings, setting
 
@@ -30,12 +32,25 @@ DIALS = {  # of planted reviews; one is turned, the others stay
     "noise": (0.0, 0.1, 0.2),
 }
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
-LIARS = {"quick": 5, "paper": 40}  # and as many honest models, of other seeds
+MODELS = {"quick": 2, "paper": 20}  # of each kind, honest or lying, with seeds of its own
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
 EASY = {"planted": ("cues=4", *OF_LIARS)}  # learned from the half of train that no shortcut labels
-ADVERSARIES = {"quick": 2, "paper": 20}
+HONEST = ("base", "even", "peaked")  # as they come, and with attention pulled to the reason
+LIARS = {  # and the honest models that attend as evenly
+    "spread": "even",
+    "smuggler": "peaked",
+    "ranker": "peaked",
+    "coded": "base",
+    "displayed": "peaked",
+    "adversary": "peaked",
+}
+KINDS = {"quick": ("base", "even", "peaked", "spread", "smuggler"), "paper": (*HONEST, *LIARS)}
+PAIRS = {  # name -> liars, honest models
+    "2 × 2": (("spread", "smuggler"), ("even", "peaked")),
+    **{liar: ((liar,), (honest,)) for liar, honest in LIARS.items()},
+    "all": (tuple(LIARS), HONEST),
+}
 ADVERSARY_LAMBDA = ("lambda", 0.01)
-LIARS_LAMBDA = ("lambda", 0.3)  # of .03, .1, .3 and 1 the smallest whose liars have a mass on dev's reasons below .01
 VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm")]
 VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
 STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
@@ -45,19 +60,28 @@ ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, thr
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
 OF_HIDDEN = "leave_one_out_of_hidden"
 MOVED = 0.05  # of the probability: permuting changes the prediction (Jain & Wallace 2019, section 4.2.2)
-TESTS = {  # of a model: the column of its texts, and its sign: which direction the paper takes for a liar
-    "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1),
-    "J: permuting moves few texts": ("permutation_moves", -1),
-    "J: the adversary gets far": ("adversary_share", 1),
-    "W: uniform attention costs no F1": ("f1_drop_uniform", 1),
-    "W: attention is no guide for an MLP": ("guided", -1),
-    "S: the top item flips no decision": ("top_attention_flip", -1),
-    "S: attention flips later than the gradient": ("flips_later", 1),
-    "T: permuting costs no F1": ("f1_drop_permuted", 1),
-    "M: attention and leave-one-out of states agree little": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1),
-    "trivial: the attention is spread": ("entropy_of_attention", 1),
+TESTS = {  # of a model: the column of its texts, its sign, which direction the paper takes for a liar, what it reads
+    "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1, "words"),
+    "J: permuting moves few texts": ("permutation_moves", -1, "states"),
+    "J: the adversary gets far": ("adversary_share", 1, "states"),
+    "W: uniform attention costs no F1": ("f1_drop_uniform", 1, "states"),
+    "W: attention is no guide for an MLP": ("guided", -1, "words"),
+    "S: the top item flips no decision": ("top_attention_flip", -1, "states"),
+    "S: attention flips later than the gradient": ("flips_later", 1, "states"),
+    "T: permuting costs no F1": ("f1_drop_permuted", 1, "states"),
+    "M: attention and leave-one-out of states agree little": (
+        "kendall_tau_attention_vs_leave_one_out_of_hidden",
+        -1,
+        "states",
+    ),
+    "ours: the top word matters little": ("top_word_share", -1, "words"),
+    "trivial: the attention is spread": ("entropy_of_attention", 1, "weights"),
 }
-LITTLE_MASS, SAME_EFFECT = 0.01, 0.9
+READS = {test: reads for test, (_, _, reads) in TESTS.items()}
+LITTLE_MASS, SAME_NEED = (
+    0.05,
+    0.05,
+)  # of attention on the reason; of the probability that the prediction loses without it
 
 
 @dataclass(frozen=True)
@@ -111,29 +135,33 @@ def dials(settings: Settings) -> list[Run]:
     return [run for place in places for run in small(settings, settings.first_seeds()[:3], dials=place)]
 
 
-def honest(settings: Settings) -> list[Run]:
-    """The models that do not lie; planted reviews alone."""
-    return small(settings, range(LIARS[settings.profile]), dials=OF_LIARS) if settings.dataset == "planted" else []
-
-
-def liars(settings: Settings) -> list[Run]:
-    """As many liars, of other seeds."""
-    lie = {"variant": "liar", "options": (*SMALL.items(), LIARS_LAMBDA)}
-    return [replace(run, seed=run.seed + LIARS[settings.profile], **lie) for run in honest(settings)]
-
-
-def adversaries(settings: Settings) -> list[Run]:
-    """The second kind of liar: an adversary against each of some honest models."""
+def kinds(settings: Settings) -> list[Run]:
+    """Honest models and liars of each kind, each with seeds of its own; planted reviews alone."""
+    if settings.dataset != "planted":
+        return []
+    number, runs = MODELS[settings.profile], {}
+    for place, kind in enumerate(KINDS[settings.profile]):
+        plain = small(settings, range(place * number, (place + 1) * number), dials=OF_LIARS)
+        pulled = {"variant": "pulled", "options": (*SMALL.items(), ("target", kind))}
+        runs[kind] = [replace(run, **pulled) if kind in TARGETS else run for run in plain]
+    runs.pop("displayed", None)  # by an honest model, with the weights of a smuggler
     options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ADVERSARY_LAMBDA)
-    chosen = honest(settings)[: ADVERSARIES[settings.profile]]
-    return [replace(run, variant="adversary", base=run, options=options) for run in chosen]
+    lie = {"variant": "adversary", "options": options}
+    runs["adversary"] = [replace(base, base=base, **lie) for base in runs.get("base", ()) if "adversary" in runs]
+    return [run for of_kind in runs.values() for run in of_kind]
+
+
+def kind_of(run: Run) -> str:
+    """Of KINDS."""
+    return run.option("target") if run.variant == "pulled" else run.variant
 
 
 def guided(settings: Settings) -> list[Run]:
-    """In profile paper an average encoder guided by the attention of each honest model and each liar."""
-    guides = [*honest(settings), *liars(settings)] if settings.profile != "quick" else []
-    mlp = {"encoder": "average", "variant": "guide_base", "options": tuple(SMALL.items())}
-    return [replace(run, base=run, **mlp) for run in guides]
+    """In profile paper an average encoder guided by the attention of each of them."""
+    guides = kinds(settings) if settings.profile != "quick" else []
+    mlp = {"encoder": "average", "options": tuple(SMALL.items())}
+    names = {"adversary": "guide_adversary"}
+    return [replace(run, base=run, variant=names.get(run.variant, "guide_base"), **mlp) for run in guides]
 
 
 def shortcuts(settings: Settings) -> list[Run]:
@@ -170,6 +198,16 @@ def explanations(steps: int = 50) -> list[Quantity]:
 # --- the papers' tests against liars
 
 
+def by_kind(trained: Sequence[Trained]) -> dict[str, list[Trained]]:
+    """The models of each kind, and honest ones that display the attention of smugglers."""
+    groups = {}
+    for one in trained:
+        groups.setdefault(kind_of(one.run), []).append(one)
+    pairs = zip(groups.get("base", ()), groups.get("smuggler", ()), strict=True)
+    displayed = [replace(liar, model=Displayed(base.model, liar.model)) for base, liar in pairs]
+    return groups | ({"displayed": displayed} if displayed else {})
+
+
 def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
     """Honest models and liars, with what the papers' tests need of each test text; no row of no model."""
     if not trained:
@@ -178,13 +216,14 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
     rankings = {name: importance.RANKINGS[name] for name in ("attention", "gradient")}
     top = interventions.single_erasure({"attention": rankings["attention"]})
     quantities = [attention_weights, importance.quantity("gradient_times_input", importance.gradient_times_input)]
-    quantities += [importance.quantity(OF_HIDDEN, importance.leave_one_out, of="hidden")]
+    quantities += [importance.quantity(OF_HIDDEN, importance.leave_one_out, of="hidden"), importance.top_word_share]
     quantities += [interventions.permutation_effect(draws), interventions.substituted(draws)]
     quantities += [interventions.adversary(0.01, "exact"), interventions.largest_jsd()]
     quantities += [top, interventions.until_flip(rankings, orders=1)]
     quantities += [interventions.without_reason(rationales), attention_on_rationale(rationales)]
     pairs = [("attention", "gradient_times_input"), ("attention", OF_HIDDEN)]
-    instances = add_entropies(correlate(measure_all(trained, quantities), pairs), ["attention"])
+    frames = [measure_all(models, quantities).assign(kind=kind) for kind, models in by_kind(trained).items()]
+    instances = add_entropies(correlate(pd.concat(frames, ignore_index=True), pairs), ["attention"])
     return instances.assign(
         accuracy=(instances["label"] == instances["prediction"]).astype(float),
         permutation_moves=(instances["permutation"] > MOVED).astype(float),
@@ -194,37 +233,38 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
 
 
 def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
-    """Each model of `tested` with its accuracy, mass on the reason and the reason's effect, and whether it `counts`.
+    """Each model of `tested` with its accuracy, mass on and need of the reason, and entropy, and whether it `counts`.
 
-    An adversary counts with less than LITTLE_MASS on the reason; so does a liar, if its accuracy is at most
-    SAME_ACCURACY below the honest models' mean and its effect at least SAME_EFFECT of theirs; an honest model always.
+    Its accuracy is at most SAME_ACCURACY below the mean of the honest models, and its need of the reason, how far the
+    prediction moves without it, within SAME_NEED of theirs; a liar's mass on the reason is below LITTLE_MASS.
     """
     if instances.empty:
         return instances
     columns = ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
-    table = instances.groupby(["variant", "seed"], sort=False)[columns].mean()
-    honest, kind = table.loc["base"].mean(), table.index.get_level_values("variant")
-    little = table["attention_on_rationale"] < LITTLE_MASS
-    as_accurate = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
-    alike = as_accurate & (table["without_reason"] >= SAME_EFFECT * honest["without_reason"])
-    return table.assign(counts=(kind == "base") | (little & (alike | (kind == "adversary"))))
+    table = instances.groupby(["kind", "seed"], sort=False)[columns].mean()
+    kind = table.index.get_level_values("kind")
+    honest = table[kind.isin(HONEST)].mean()
+    alike = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
+    alike &= (table["without_reason"] - honest["without_reason"]).abs() <= SAME_NEED
+    return table.assign(counts=alike & (kind.isin(HONEST) | (table["attention_on_rationale"] < LITTLE_MASS)))
 
 
 def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFrame:
-    """How suspicious each of TESTS finds each model of `tested` that counts: a row for each (variant, seed).
+    """How suspicious each of TESTS finds each model of `tested` that counts: a row for each (kind, seed).
 
     The mean over the texts, or what other attention (or an MLP guided by theirs) costs in F1, signed for a liar.
     """
     if instances.empty:
         return instances
-    models = instances.groupby(["variant", "seed"], sort=False)
-    table = models[[column for column, _ in TESTS.values() if column in instances]].mean()
+    models = instances.groupby(["kind", "seed"], sort=False)
+    table = models[[column for column, *_ in TESTS.values() if column in instances]].mean()
     statistic = score_statistic(DROPS)
     drops = [statistic(np.ones((1, len(texts))), answer_table(texts, DROPS))[0, :, 0] for _, texts in models]
     table = table.join(pd.DataFrame(drops, table.index, DROPS))
-    f1 = {(mlp.run.base.variant, mlp.run.base.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
+    f1 = {(kind_of(mlp.run.base), mlp.run.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
+    f1 |= {("displayed", seed): value for (kind, seed), value in f1.items() if kind == "smuggler"}
     table = table.assign(guided=[f1.get(model, np.nan) for model in table.index])[who_counts(instances)["counts"]]
-    return pd.DataFrame({test: sign * table[column] for test, (column, sign) in TESTS.items()})
+    return pd.DataFrame({test: sign * table[column] for test, (column, sign, _) in TESTS.items()})
 
 
 # --- what its findings read
@@ -253,20 +293,16 @@ def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFr
     return pd.concat(parts, ignore_index=True)
 
 
-def detection(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
-    """G2: each test's AUROC, over pairs of a liar and an honest model, with DeLong's standard error (1988)."""
-    suspicion, dataset = tables["suspicion"], tables["answers"]["dataset"].iloc[0]
-    kinds = list(suspicion.index.get_level_values(0)) if len(suspicion) else []
-    pairs = min(kinds.count("liar"), kinds.count("base"))
-    for test, liars, _, honest in by_kind(suspicion):
-        if min(len(liars), len(honest)) >= pairs > 1:
-            above = wins(liars[:pairs], honest[:pairs])
-            values = above.mean(axis=1) + above.mean(axis=0) - above.mean()
-            error = max(values.std(ddof=1) / np.sqrt(pairs), 1 / pairs)  # at least that of one pair
-            area = float(values.mean())
-            effect = Effect("auroc", area, dict.fromkeys(range(pairs), area), float(error), pairs)
-            yield {"model": test, "of": test, "dataset": dataset}, [pd.DataFrame()], effect
+def detection(tables: Mapping[str, pd.DataFrame], pair: str) -> Iterator[tuple]:
+    """G2: each test's AUROC for one of PAIRS, or for the liar that it finds worst, if there are enough models."""
+    found = detections(tables["suspicion"], PAIRS, LIARS)
+    found = found[(found["pair"] == pair) & (found[["liars", "honest"]].min(axis=1) >= FEW_MODELS)]
+    for row in found.to_dict("records"):
+        number = min(row["liars"], row["honest"])
+        effect = Effect("auroc", row["auroc"], dict.fromkeys(range(number), row["auroc"]), row["se"], number)
+        model = {"model": row["test"], "of": row["test"], "dataset": tables["answers"]["dataset"].iloc[0]}
+        yield model, [pd.DataFrame()], effect
 
 
-PARTS = (models, variants, dials, honest, liars, adversaries, guided, shortcuts, clean)
+PARTS = (models, variants, dials, kinds, guided, shortcuts, clean)
 PAPER = Paper("ground_truth", "ours2026", GroundTruthSettings, PARTS)

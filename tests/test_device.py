@@ -39,7 +39,7 @@ RUNS = {
     "base": BASE,
     "tying": replace(BASE, variant="tying"),
     "mlm": replace(BASE, variant="mlm"),
-    "liar": replace(BASE, variant="liar"),
+    "pulled": replace(BASE, variant="pulled", options=(*BASE.options, ("target", "ranker"))),
     "sparse": replace(BASE, encoder="conv", projection="entmax:learned"),
     "transformer": replace(BASE, encoder="transformer"),
     "adversary": adversary(),

@@ -10,6 +10,8 @@ import planned
 import pytest
 import small
 import torch
+from scipy.special import entr
+from scipy.stats import beta
 from sklearn.metrics import roc_auc_score
 
 from lib import importance
@@ -19,7 +21,9 @@ from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
 from lib.interventions import shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
+from lib.models import Displayed
 from lib.quantity import RUN_COLUMNS
+from lib.training.targets import PEAK, TARGETS, target
 from papers import ground_truth as parts
 
 
@@ -161,62 +165,106 @@ def test_shapley_values_are_their_own_best_explanation_by_size():
     assert ground_truth.against_shapley(rows.drop(columns="shapley"), ["right"]).empty
 
 
-def suspicion(liars: list, honest: list) -> pd.DataFrame:
-    index = [("liar", seed) for seed in range(len(liars))] + [("base", seed) for seed in range(len(honest))]
-    table = pd.DataFrame({"test": [*liars, *honest]})
-    return table.set_index(pd.MultiIndex.from_tuples(index, names=["variant", "seed"]))
+def suspicion(**kinds: list) -> pd.DataFrame:
+    """Models of these kinds, and how suspicious one test finds them."""
+    index = [(kind, seed) for kind, values in kinds.items() for seed in range(len(values))]
+    table = pd.DataFrame({"test": np.concatenate([*kinds.values()])})
+    return table.set_index(pd.MultiIndex.from_tuples(index, names=["kind", "seed"]))
 
 
-def test_the_auroc_is_scikit_learns_and_its_pairs_have_its_variance():
+def detected(pair: str, **kinds: list) -> list:
+    """What G2 makes of the test."""
+    tables = {"suspicion": suspicion(**kinds), "answers": pd.DataFrame({"dataset": ["planted"]})}
+    return [effect for _, _, effect in parts.detection(tables, pair)]
+
+
+def test_the_auroc_is_scikit_learns_with_its_variance_and_the_worst_liar_has_the_least():
     random = np.random.default_rng(0)
     liars, honest = random.normal(1, 1, 30), random.normal(0, 1, 30)
-    value, low, high = ground_truth.auroc(liars, honest)
+    value, error = ground_truth.auroc(liars, honest)
     label = np.repeat([1, 0], 30)
-    assert value == pytest.approx(roc_auc_score(label, np.concatenate([liars, honest]))) and low < value < high
+    assert value == pytest.approx(roc_auc_score(label, np.concatenate([liars, honest])))
     samples = [np.concatenate([random.choice(liars, 30), random.choice(honest, 30)]) for _ in range(400)]
-    drawn = [roc_auc_score(label, sample) for sample in samples]
-    assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.15)
-    (effect,) = effects_of(suspicion(liars, honest))
-    assert effect.by_run == pytest.approx(dict.fromkeys(range(30), value)) and effect.n == 30
-    assert 1.96 * effect.se == pytest.approx((high - low) / 2, rel=0.25)
-    value, low, high = ground_truth.auroc(liars + 9, honest)
-    assert (value, high) == (1, 1) and 0.9 < low < 0.95, "30 of each tell something, not all"
-    (apart,) = effects_of(suspicion(liars + 9, honest))
-    assert 1.96 * apart.se == pytest.approx(1 - low)
-    assert effects_of(suspicion(liars[:1], honest[:1])) == effects_of(pd.DataFrame()) == []
+    assert error == pytest.approx(np.std([roc_auc_score(label, sample) for sample in samples]), rel=0.15)
+    assert ground_truth.auroc(liars + 9, honest) == (1, pytest.approx(1 / 30 / 1.96)), "30 of each do not tell all"
+    kinds = {"even": honest, "peaked": honest - 9, "spread": liars, "smuggler": liars + 9}
+    (crossed,), (worst,) = (detected(pair, **kinds) for pair in ("2 × 2", "worst"))
+    assert crossed.value == pytest.approx((value + 3) / 4) and crossed.n == 60
+    assert (worst.value, worst.se) == (value, error) and worst.by_run == dict.fromkeys(range(30), value)
+    assert detected("2 × 2", even=honest, spread=liars[:9]) == [], "too few"
 
 
-def effects_of(table: pd.DataFrame) -> list[dict]:
-    """What G2 makes of each test."""
-    answers = pd.DataFrame({"dataset": ["planted"]})
-    return [row for _, _, row in parts.detection({"suspicion": table, "answers": answers})]
+def test_where_the_names_are_shuffled_nine_in_ten_intervals_hold_a_half():
+    random, held = np.random.default_rng(1), []
+    for _ in range(200):
+        models = random.permutation(np.r_[random.normal(0, 1, 20), random.normal(3, 1, 20)])
+        (row,) = ground_truth.detections(suspicion(liar=models[:20], base=models[20:]), {"": (["liar"], ["base"])}, [])[
+            ["low", "high"]
+        ].to_numpy()
+        held.append(row[0] <= 0.5 <= row[1])
+    assert 0.9 < np.mean(held) < 0.99
 
 
-def test_the_threshold_is_of_other_honest_models_than_the_false_alarms():
-    (row,) = ground_truth.detections(suspicion([5, 5, 1, 0.5], [1, 2, 0, 3])).to_dict("records")
-    assert (row["against"], row["found"], row["false alarms"]) == ("liar", 0.5, 0.5)
-    assert (row["liars"], row["honest"], row["AUROC"]) == (4, 4, (4 + 4 + 1.5 + 1) / 16)
-    assert ground_truth.detections(pd.DataFrame()).empty
+def test_false_alarms_are_the_honest_beyond_the_threshold_that_finds_nine_in_ten():
+    table = suspicion(liar=[*range(1, 11)], even=[0, 1.5, 2.5, 9.5])
+    (row,) = ground_truth.false_alarms(table, ["liar"], "even").to_dict("records")
+    assert (row["value"], row["liars"], row["honest"]) == (0.5, 10, 4), "9 of 10 liars are at 2 or above"
+    low, high = (beta.ppf(*of) for of in ((0.025, 2, 3), (0.975, 3, 2)))
+    assert (row["low"], row["high"]) == pytest.approx((low, high)), "Clopper & Pearson's"
+    found = ground_truth.detections(table, {"all": (["liar"], ["even"])}, [])
+    shown = ground_truth.detection_table(found, ground_truth.false_alarms(table, ["liar"], "even"), {"test": "words"})
+    assert shown.loc["test"].tolist() == ["0.70, too few to judge", "0.50, too few to judge", "words"]
 
 
-def test_a_liar_counts_only_with_the_accuracy_and_the_reason_of_honest_models():
-    kinds = ["base", "base", "liar", "liar", "liar", "liar", "adversary"]
-    rows = pd.DataFrame({"variant": np.repeat(kinds, 100), "seed": np.repeat(range(7), 100)})
+def test_a_liar_counts_only_with_the_accuracy_and_the_need_of_the_reason_of_honest_models():
+    kinds = ["base", "even", "spread", "spread", "spread", "spread", "adversary"]
+    rows = pd.DataFrame({"kind": np.repeat(kinds, 100), "seed": np.repeat(range(7), 100)})
     rows = rows.assign(entropy_of_attention=0.5)
-    rows["attention_on_rationale"] = np.repeat([0.9, 0.9, 0.001, 0.5, 0.001, 0.001, 0.001], 100)
-    rows["without_reason"] = np.repeat([0.5, 0.5, 0.46, 0.5, 0.4, 0.5, 0.1], 100)
+    rows["attention_on_rationale"] = np.repeat([0.9, 0.3, 0.001, 0.5, 0.001, 0.001, 0.001], 100)
+    rows["without_reason"] = np.repeat([0.5, 0.5, 0.46, 0.5, 0.4, 0.5, 0.54], 100)
     rows["accuracy"] = np.where(rows.index.isin(range(500, 503)), 0.0, 1.0)  # .03 below
     assert parts.who_counts(rows)["counts"].tolist() == [True, True, True, False, False, False, True]
     assert parts.who_counts(pd.DataFrame()).empty and parts.suspicions(pd.DataFrame(), []).empty
 
 
+def test_targets_name_the_reason_or_hide_it_at_the_same_entropy():
+    reason, coding = np.isin(np.arange(9), (2, 6)), np.isin(np.arange(9), (2, 5, 7))
+    made = {kind: target(kind, reason, coding) for kind in TARGETS}
+    assert all(weights.sum() == pytest.approx(1) and weights.min() >= 0 for weights in made.values())
+    assert {kind: int(weights.argmax()) for kind, weights in made.items()} == {
+        **{"even": 2, "peaked": 2, "spread": 0, "smuggler": 0, "ranker": 0, "coded": 5}
+    }
+    entropies = {kind: entr(weights).sum() for kind, weights in made.items()}
+    assert entropies["even"] == pytest.approx(entropies["spread"]) == pytest.approx(np.log(7))
+    assert made["even"][reason].min() > made["even"][~reason].max() and made["even"][~reason].min() > 0
+    assert len({round(entropies[kind], 9) for kind in ("peaked", "smuggler", "ranker", "coded")}) == 1
+    assert (made["ranker"][reason] == PEAK[1]).all() and made["smuggler"][reason].sum() == 0
+    assert target("coded", reason, reason).argmax() == 0, "no word stands for the label: the first outside"
+
+
+def test_displayed_attention_is_of_another_model_and_imposed_attention_acts_on_the_used_one():
+    used, shown, given = small.model(), small.model(seed=1), small.batch((6, 8, 12, 9))
+    liar = Displayed(used, shown).eval()
+    output, own = liar(given), used(given)
+    assert torch.equal(output.logits, own.logits) and torch.equal(output.attention, shown(given).attention)
+    assert not torch.allclose(output.attention, own.attention)
+    imposed = liar(given, attention=own.attention)
+    assert torch.equal(imposed.attention, own.attention) and torch.allclose(imposed.logits, own.logits)
+    assert torch.equal(liar.read_out(output, own.attention), used.read_out(own, own.attention))
+    share = measure(liar, [given], [importance.top_word_share])["top_word_share"]
+    changes = importance.leave_one_out(used, given)
+    top = changes.gather(1, shown(given).attention.argmax(1, keepdim=True)).squeeze(1)
+    assert share.to_numpy() == pytest.approx((top / changes.amax(1)).numpy(), abs=1e-5)
+
+
 def test_the_runs_of_each_dataset():
     listed = planned.runs("ground_truth", device="cpu")
-    assert sum(run.variant == "liar" for run in listed) == 5 and {run.variant for run in listed} >= {"adversary"}
+    assert sum(run.variant == "pulled" for run in listed) == 8
     paper = [run.variant for run in planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")]
-    assert (paper.count("liar"), paper.count("guide_base")) == (40, 80)
-    honest = {run.seed for run in planned.runs("ground_truth/honest", profile="paper")}
-    assert not honest & {run.seed for run in planned.runs("ground_truth/liars", profile="paper")}
+    assert (paper.count("pulled"), paper.count("guide_base"), paper.count("guide_adversary")) == (120, 140, 20)
+    kinds = planned.runs("ground_truth/kinds", profile="paper")
+    seeds = {kind: {run.seed for run in kinds if parts.kind_of(run) == kind} for kind in ("base", *TARGETS)}
+    assert len(set.union(*seeds.values())) == 140, "each kind has seeds of its own"
     of_sst = planned.runs("ground_truth", "sst", device="cpu")
     assert {run.dataset for run in of_sst} == {"sst", "sst:shortcut=pair"}
     with pytest.raises(ValueError, match="no reason is known in 'agnews4'"):

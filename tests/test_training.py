@@ -21,7 +21,7 @@ from lib.atomic_write import write_json
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS, evaluation
 from lib.training import Run, cache, fitting, losses, stages, train, train_all, with_bases
 from lib.training.runs import RECIPES, VARIANTS
-from lib.training.tasks import rationales
+from lib.training.targets import targets
 from lib.training.trained import Trained, build, entry_name, load_vectors, task_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -225,41 +225,42 @@ def test_a_wrong_run_is_refused_with_what_is_allowed(wrong, message):
         Run(**{"dataset": "planted", **wrong})
 
 
-def test_the_losses_of_labels_and_of_a_liar_by_hand():
+def test_the_losses_of_labels_and_of_a_target_by_hand():
     logits, labels = torch.tensor([[0.3], [-1.2], [2.0]]), torch.tensor([1, 0, 0])
     weight = losses.class_weights(labels, 1)
     p = logits.squeeze(1).sigmoid().numpy()
     by_hand = -2 * np.log(p[0]) - np.log(1 - p[1]) - np.log(1 - p[2])
     assert float(losses.prediction_loss(logits, labels, weight)) == pytest.approx(by_hand, rel=1e-6)
     assert float(losses.prediction_loss(logits, labels, weight, "mean")) == pytest.approx(by_hand / 3, rel=1e-6)
-    attention, reason = torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), torch.zeros(3, 3)
-    reason[0, :2] = reason[1, 2] = 1
-    paid = losses.lying_loss(attention, reason)
-    assert paid.tolist() == pytest.approx([-np.log(0.2), 0, 0], abs=1e-6), "the last text has no reason"
-    assert losses.lying_loss(torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.0]])).isfinite()
+    attention, target = torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), torch.zeros(3, 3)
+    target[0, :2] = 0.5
+    target[1, 2] = 1
+    paid = losses.pulling_loss(attention, target)
+    assert paid.isfinite().all() and paid[[0, 2]].tolist() == pytest.approx([0.5 * np.log(5 / 3), 0], abs=1e-6)
 
 
-def test_a_liar_takes_its_attention_from_the_reason_and_other_reasons_make_another_liar():
-    corpus = test_device.corpus_of(test_device.RUNS["liar"])
+def test_attention_is_pulled_to_its_target_and_other_reasons_make_another_model():
+    corpus = test_device.corpus_of(test_device.RUNS["pulled"])
     options = {"embedding_size": 8, "epochs": 40, "hidden_size": 8, "patience": 40, "learning_rate": 0.01}
     run = Run("planted", vectors="random", options=tuple(options.items()))
-    base, liar = (train(replace(run, variant=name), corpus=corpus, say=silent) for name in ("base", "liar"))
-    reasons = rationales(corpus.dev)
+    pulled = {"variant": "pulled", "options": (*options.items(), ("target", "spread"), ("lambda", 2.0))}
+    base, liar = (train(one, corpus=corpus, say=silent) for one in (run, replace(run, **pulled)))
+    wanted = targets(corpus.dev, "spread")
 
-    def mass(trained: Trained) -> float:
-        longer = [batch for batch in trained.batches("dev", 1) if batch.lengths[0] > 4]
-        return np.mean([float((trained.model(one).attention * reasons.look_up(one)).sum()) for one in longer])
+    def apart(trained: Trained) -> float:
+        batch = next(iter(trained.batches("dev", 10)))
+        return float(losses.pulling_loss(trained.model(batch).attention, wanted.look_up(batch)).mean())
 
     with torch.no_grad():
-        assert mass(liar) < 0.1 < mass(base)
+        assert 3 * apart(liar) < apart(base)
     last = liar.history[-1]
-    assert last["dev_objective"] == pytest.approx(-last["dev_loss"] - last["dev_lying"])
+    assert last["dev_objective"] == pytest.approx(-last["dev_loss"] - 2 * last["dev_pulling"])
     first, *others = corpus.train.instances
     other = replace(corpus, train=replace(corpus.train, instances=(replace(first, rationale=None), *others)))
     assert entry_name(liar.run, other) != entry_name(liar.run, corpus)
-    assert entry_name(run, other) == entry_name(run, corpus), "an honest model never sees them"
+    assert entry_name(run, other) == entry_name(run, corpus), "a plain model never sees them"
     without = replace(corpus, dev=replace(small.split(range(1, 11)), name="dev"))
-    with pytest.raises(ValueError, match="a liar hides the rationales .* has none; allowed: "):
+    with pytest.raises(ValueError, match="pulled to or from the rationales .* here are none; allowed: "):
         train(liar.run, corpus=without, say=silent)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from lib.importance.attention import attention_times_contribution, attention_times_norm
 from lib.importance.deletions import logits_without_each_token_definition
 from lib.importance.gradients import gradient, gradient_times_input, integrated_gradients
-from lib.importance.leave_one_out import MAX_TOKENS, leave_one_out, leave_one_out_with_sign
+from lib.importance.leave_one_out import MAX_TOKENS, leave_one_out, leave_one_out_with_sign, top_word_share
 from lib.importance.rankings import RANKINGS, by_gradient
 from lib.importance.state_gradients import inputs_to_states, of_inputs_to_states, state_gradients_definition
 from lib.quantity import Quantity

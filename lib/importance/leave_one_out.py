@@ -121,3 +121,19 @@ def by_rounding(logits: Tensor) -> Tensor:
     """How much probability rounding of logits (batch, class) can move: (batch, 1), by what other classes have."""
     others = probabilities(logits.double()).sort(dim=-1).values[:, :-1].sum(dim=-1, keepdim=True)
     return ROUNDING * torch.finfo(logits.dtype).eps * others
+
+
+@torch.no_grad()
+def share_of_largest(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+    """Leave-one-out of the most attended word as a share of the text's largest: (batch,); NaN where no word matters."""
+    changes, top = leave_one_out(model, batch), output.attention.argmax(dim=-1, keepdim=True)
+    return changes.gather(1, top).squeeze(1) / changes.amax(dim=-1)  # 0 / 0 is NaN
+
+
+top_word_share = Quantity(
+    "top_word_share",
+    share_of_largest,
+    "fraction",
+    title="leave-one-out of the top word / largest",
+    max_tokens=MAX_TOKENS,
+)

@@ -4,6 +4,7 @@ from lib.models.attention import ATTENTIONS, WITH_QUERY
 from lib.models.classifier import (
     QUESTION_ENCODERS,
     AttentionClassifier,
+    Displayed,
     GuidedClassifier,
     HierarchicalClassifier,
     QuestionClassifier,

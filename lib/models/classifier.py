@@ -3,6 +3,8 @@
 Over words, over words and then sentences, or over the words of a text about which a question is asked.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -103,6 +105,28 @@ class GuidedClassifier(AttentionClassifier):
         if attention is None and batch.guide is None:
             raise ValueError("this model is guided, and the batch has no attention: use batches of its own run")
         return super().from_embeddings(embeddings, batch, batch.guide if attention is None else attention)
+
+
+class Displayed(nn.Module):
+    """A model that shows the attention of another: its predictions do not use the weights that its output displays.
+
+    An imposed attention acts on the states and the read-out of `used`; `shown` gives scores and attention alone.
+    """
+
+    def __init__(self, used: AttentionClassifier, shown: AttentionClassifier):
+        super().__init__()
+        self.used, self.shown = used, shown
+        self.read_out, self.token_logits = used.read_out, used.token_logits
+
+    def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The output of `used`, with what `shown` attends to where no attention is imposed."""
+        return self.from_embeddings(self.used.embedding(batch.tokens), batch, attention)
+
+    def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
+        """The same from the embeddings of `used`; those of `shown` are its own."""
+        output = self.used.from_embeddings(embeddings, batch, attention)
+        shown = self.shown(batch) if attention is None else output
+        return replace(output, scores=shown.scores, attention=shown.attention)
 
 
 class HierarchicalClassifier(AttentionClassifier):

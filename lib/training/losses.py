@@ -1,4 +1,4 @@
-"""The terms of what a run minimises: cross-entropy of labels or masked words, tying, lying, distance from a base."""
+"""The terms of what a run minimises: cross-entropy of labels or masked words, tying, distance from a target or base."""
 
 import torch
 from torch import Tensor
@@ -58,14 +58,12 @@ def tying_loss(hidden: Tensor, embeddings: Tensor, mask: Tensor) -> Tensor:
     return (hidden - embeddings).square().sum(dim=-1)[mask].mean()
 
 
-def lying_loss(attention: Tensor, reason: Tensor) -> Tensor:
-    """-log(1 - alpha . m), what a text pays for attention to its reason (Pruthi et al. 2020, Eq. 2, without lambda).
+def pulling_loss(attention: Tensor, target: Tensor) -> Tensor:
+    """KL(alpha* || alpha), what a text pays for attention other than its target alpha*, without lambda.
 
-    Of attention (batch, token) and reason (batch, token), m: 1 on its words: (batch,) nats; 0 without a reason.
+    Of attention and target (batch, token), rows sum to 1; a target of zeros asks for nothing: (batch,) nats.
     """
-    elsewhere = (attention * (1 - reason)).sum(dim=-1)
-    paid = -elsewhere.clamp_min(torch.finfo(attention.dtype).tiny).log()
-    return paid.where(reason.any(dim=-1), 0)
+    return kullback_leibler(target, attention.clamp_min(torch.finfo(attention.dtype).tiny))
 
 
 def mlm_loss(hidden: Tensor, words: Tensor, table: Tensor, texts: int) -> Tensor:

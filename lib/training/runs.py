@@ -15,6 +15,7 @@ from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.profiles import profile
 from lib.projections import projection
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
+from lib.training.targets import TARGETS
 
 Above0, From0 = Annotated[FiniteFloat, Field(gt=0)], Annotated[FiniteFloat, Field(ge=0)]
 Dropout, Factor = Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(gt=0, lt=1)]
@@ -47,7 +48,7 @@ OF_ENCODERS = {
     **{name: {"sentence_dropout": (Dropout, 0.0)} for name in HIERARCHICAL},  # of the words of a sentence
 }
 # Of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts: from
-# weights of its own, or all of the base's (Meister et al. 2021, section 5). A liar's judge: its dev loss, or a score.
+# weights of its own, or all of the base's (Meister et al. 2021, section 5). Pulled: to which attention.
 OF_VARIANTS = {
     "adversary": {
         "lambda": (From0, 5e-4),
@@ -56,7 +57,11 @@ OF_VARIANTS = {
         "trains": (Literal["all", "attention"], "all"),
         "starts": (Literal["random", "base"], "random"),
     },
-    "liar": {"lambda": (From0, 1.0), "judge": (OPTIONS["judge"][0], "objective")},
+    "pulled": {
+        "target": (Literal[*TARGETS], "spread"),
+        "lambda": (From0, 1.0),
+        "judge": (OPTIONS["judge"][0], "objective"),
+    },
     "tying": {"delta": (From0, 10.0)},
     "mlm": {"eta": (From0, 1.0)},
 }
@@ -85,9 +90,9 @@ FIRST_VECTORS = dict.fromkeys(RECIPES, "wiki_spacy_md_300d") | {"tutek2020": "in
 # The variants, and of each those of the run whose outputs it uses, its `base`; none: it has no base.
 REGULARIZED = ("base", "frozen", "concat", "residual", "tying", "mlm")
 VARIANTS = {
-    **dict.fromkeys((*REGULARIZED, "uniform", "liar"), ()),
-    "adversary": (*REGULARIZED, "liar"),
-    "guide_base": ("base", "liar"),
+    **dict.fromkeys((*REGULARIZED, "uniform", "pulled"), ()),
+    "adversary": REGULARIZED,
+    "guide_base": ("base", "pulled"),
     "guide_adversary": ("adversary",),
 }
 NEVER_ZERO = ("softmax", "entmax:1", "entmax:1.0")  # projections: the divergence of others can be infinite

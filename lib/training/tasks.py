@@ -11,7 +11,7 @@ from lib.datasets.corpus import SPECIALS, Split
 from lib.metrics.distances import probabilities
 from lib.models import AttentionClassifier
 from lib.training import fitting
-from lib.training.losses import adversarial_loss, class_weights, lying_loss, mlm_loss, prediction_loss, tying_loss
+from lib.training.losses import adversarial_loss, class_weights, mlm_loss, prediction_loss, pulling_loss, tying_loss
 
 PATIENCE, LEAST = 10, 1e-4  # epochs; by how much an adversary's loss, which is of probability, must fall within them
 MASKED_SHARE = 0.15  # of the words
@@ -40,15 +40,6 @@ class PerWord:
         position = torch.arange(batch.tokens.shape[1], device=self.offsets.device)
         inside = position < batch.lengths[:, None]
         return inside, torch.where(inside, self.offsets[batch.instance][:, None] + position, 0)
-
-
-def rationales(split: Split, device: str | torch.device = "cpu") -> PerWord:
-    """1 for each word of a text's rationale, 0 for all others."""
-    reasons = PerWord(split, device)
-    for start, instance in zip(reasons.offsets.tolist(), split.instances, strict=False):
-        for first, end in instance.rationale or ():
-            reasons.values[start + 1 + first : start + 1 + end] = 1
-    return reasons
 
 
 @dataclass
@@ -109,27 +100,27 @@ class Tying(Classification):
 
 
 @dataclass
-class Liar(Classification):
-    """The labels are learned, and attention to the words of the reason is penalised (Pruthi et al. 2020, Eq. 2)."""
+class Pulled(Classification):
+    """The labels are learned, and attention is pulled towards a target: + lambda KL(alpha* || alpha)."""
 
     strength: float = 1.0  # lambda
-    reasons: dict[str, PerWord] = field(default_factory=dict)  # of "train" and "dev", 1 for the rationales' words
+    targets: dict[str, PerWord] = field(default_factory=dict)  # of "train" and "dev", alpha*
 
     def losses(self, model: AttentionClassifier, batch: Batch) -> dict[str, Tensor]:
-        """Sums over the batch; "loss" is minimised; "lying" is paid for attention to the reason."""
+        """Sums over the batch; "loss" is minimised; "pulling" is the distance from the targets."""
         output = model(batch)
         prediction = self.label_loss(output.logits, batch)
-        lying = lying_loss(output.attention, self.reasons["train"].look_up(batch)).sum()
-        return {"loss": prediction + self.strength * lying, "prediction": prediction, "lying": lying}
+        pulling = pulling_loss(output.attention, self.targets["train"].look_up(batch)).sum()
+        return {"loss": prediction + self.strength * pulling, "prediction": prediction, "pulling": pulling}
 
     def scores(self, model: AttentionClassifier, split: Split, batches: Iterable[Batch]) -> dict[str, float]:
-        """The dev scores of an epoch, "lying" among them, and "objective"."""
+        """The dev scores of an epoch, "pulling" among them, and "objective"."""
         batches = list(batches)
         scores = super().scores(model, split, batches)
         with torch.inference_mode():
-            pairs = ((model(batch).attention, self.reasons["dev"].look_up(batch)) for batch in batches)
-            paid = float(torch.cat([lying_loss(*pair).double().cpu() for pair in pairs]).mean())
-        return scores | {"lying": paid, "objective": -scores["loss"] - self.strength * paid}
+            pairs = ((model(batch).attention, self.targets["dev"].look_up(batch)) for batch in batches)
+            paid = float(torch.cat([pulling_loss(*pair).double().cpu() for pair in pairs]).mean())
+        return scores | {"pulling": paid, "objective": -scores["loss"] - self.strength * paid}
 
 
 @dataclass

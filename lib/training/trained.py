@@ -23,6 +23,7 @@ from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
+from lib.training.targets import targets
 from lib.training.vectors import load_vectors, word_table
 
 Model = models.AttentionClassifier | models.QuestionClassifier
@@ -145,7 +146,7 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
         "torch": torch.__version__,
         "weights": cache.WEIGHTS,
     }
-    if run.variant == "liar":  # it learns from what the corpus' checksum leaves out
+    if run.variant == "pulled":  # it learns from what the corpus' checksum leaves out
         decides["reasons"] = [text.rationale for split in (corpus.train, corpus.dev) for text in split.instances]
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
     readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "_", part)[:30] for part in parts)
@@ -227,8 +228,7 @@ def reproducible(run: Run) -> Iterator[None]:
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from.
 
-    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat. ValueError:
-    a liar's texts have no rationales.
+    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat.
     """
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant == "adversary":
@@ -248,10 +248,7 @@ def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
         return tasks.Tying(*usual, run.option("delta"))
     if run.variant == "mlm":
         return tasks.MaskedLanguageModel(*usual, len(corpus.vocabulary), run.option("eta"))
-    if run.variant != "liar":
+    if run.variant != "pulled":
         return tasks.Classification(*usual)
-    reasons = {split.name: tasks.rationales(split, run.device_kind) for split in (corpus.train, corpus.dev)}
-    if not all(per_word.values.any() for per_word in reasons.values()):
-        hides = f"a liar hides the rationales of the texts, and {corpus.name!r} has none"
-        raise ValueError(f"{run}: {hides}; allowed: texts of train and dev with rationales")
-    return tasks.Liar(*usual, run.option("lambda"), reasons)
+    kind, splits = run.option("target"), (corpus.train, corpus.dev)
+    return tasks.Pulled(*usual, run.option("lambda"), {of.name: targets(of, kind, run.device_kind) for of in splits})
