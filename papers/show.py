@@ -1,7 +1,7 @@
 """What a reader sees of findings and printed values: a table, a forest plot, the papers' tables with ours beneath."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape, unescape
 from math import nan
 from textwrap import wrap
@@ -18,10 +18,10 @@ from lib.models import ENCODERS
 from lib.notebook import HEADLINE
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS, title_of
-from papers import PAPERS, results
+from papers import PAPERS
 from papers.effects import FINDINGS, Finding
 from papers.judge import NO, NONE, OPEN, YES
-from papers.published import ANSWERS, KEYS, PLACE, table
+from papers.published import ANSWERS, KEYS, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
@@ -263,30 +263,3 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
     both = alt.layer(diagonal, dots, data=data).properties(width=width, height=width)
     drawn = both.facet(alt.Facet("source:N", title=None), columns=4)
     return titled(drawn, "Every printed value that counts, against ours", ["On the dashed line they are equal."])
-
-
-def counts(values: pd.DataFrame) -> pd.DataFrame:
-    """Of each paper how many printed values count, how many have ours, how many of ANSWERS, r, and median distance."""
-    rows = []
-    for paper, same in values[values["counted"]].groupby("paper", sort=False):
-        ours = same[same["ours"].notna()]
-        row = {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
-        row |= {"r": ours["theirs"].corr(ours["ours"], min_periods=3), "distance": ours["difference"].abs().median()}
-        rows.append(row | {"paper": paper, "counted": len(same), "ours": len(ours)})
-    return pd.DataFrame(rows)
-
-
-def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
-    rows = about(found[found["finding"].isin(list(names))])
-    places = [(*FINDINGS[row.finding].datasets, row.dataset).index(row.dataset) for row in rows.itertuples()]
-    return rows.iloc[np.argsort(places, kind="stable")].drop_duplicates(["finding", "dataset"])
-
-
-def by_vectors(values: pd.DataFrame) -> pd.DataFrame:
-    """Printed values beside ours from each set of word vectors, of seeds 0 to 2, where two sets have ours."""
-    parts = []
-    for (name, vectors, _), rows in values[values["seed"].lt(3)].groupby(["notebook", "vectors", "dataset"]):
-        parts.append(PAPERS[name].compare(PAPERS[name].ours(results.main_runs(rows, "values"))).assign(vectors=vectors))
-    wide = pd.concat(parts).pivot_table("ours", [*PLACE, "theirs"], "vectors", sort=False)
-    return wide[wide.notna().sum(axis=1) > 1].reset_index()

@@ -42,7 +42,7 @@ def numbers(value: float, size: int = 300) -> str:
 
 def vectors(size: int = 300) -> bytes:
     lines = [f"{word} {numbers(value, size)} \n".encode() for value, word in enumerate(VECTORS, start=1)]
-    return f"5 {size}\n".encode() + b"".join(lines) + b"\xff " + numbers(9, size).encode() + b"\n"
+    return b"".join(lines) + b"\xff " + numbers(9, size).encode() + b"\n"
 
 
 def model() -> bytes:
@@ -109,7 +109,6 @@ ARCHIVES = {
             for split in ("train", "val", "test")
         }
     ),
-    "fasttext-simple": vectors(),
     "glove": zipped({"glove.6B.100d.txt": vectors(100), "glove.6B.50d.txt": vectors(50)}),
     "spacy": model(),
 }

@@ -10,6 +10,7 @@ from scipy import stats
 import papers
 from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
 from papers import published, show
+from tools.summary.answer import counts_by_paper
 
 TAU = "kendall_tau_attention_vs_gradient_times_input"
 
@@ -156,6 +157,6 @@ def test_the_counts_of_a_paper_are_of_values_that_count_and_have_ours():
     rows = {"paper": "jain2019", "theirs": [0.1, 0.2, 0.4, 0.5, 0.9], "ours": [0.1, 0.3, 0.4, nan, 0.1]}
     rows |= {"counted": [True] * 4 + [False], "answer": ["same", "different", "within a seed", "", "different"]}
     values = pd.DataFrame(rows).assign(difference=lambda rows: rows["ours"] - rows["theirs"])
-    (row,) = show.counts(values).to_dict("records")
+    (row,) = counts_by_paper(values).to_dict("records")
     assert [row[name] for name in ("counted", "ours", *published.ANSWERS)] == [4, 3, 1, 1, 1]
     assert row["r"] == pytest.approx(stats.pearsonr([0.1, 0.2, 0.4], [0.1, 0.3, 0.4])[0]) and row["distance"] == 0.0

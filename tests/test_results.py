@@ -14,7 +14,7 @@ from test_findings import J1, PLACE, effect_rows, texts
 
 from lib.analysis import classification, summarise
 from lib.analysis.summaries import join_seeds, split_seeds
-from papers import PAPERS, results, show
+from papers import PAPERS, results
 from papers.effects import FINDINGS
 from tools.summary import page as summary
 from tools.summary.__main__ import main as summary_command
@@ -141,7 +141,7 @@ def test_printed_values_stand_beside_those_of_every_set_of_word_vectors_of_three
     for name, first in (("indomain.npz", 0.7), ("wiki.npz", 0.8)):
         values = {seed: first + seed / 100 for seed in (0, 2, 5)}
         keep(values, source=name, of=of | {"dataset": "sst"}, settings={"dataset": "sst"})
-    (row,) = show.by_vectors(results.kept("values")).to_dict("records")
+    (row,) = summary.by_vectors(results.kept("values")).to_dict("records")
     assert (row["table"], row["quantity"], row["theirs"]) == ("released results", "f1", 0.7835)
     assert (row["indomain.npz"], row["wiki.npz"]) == (pytest.approx(0.71), pytest.approx(0.81)), "not of seed 5"
 

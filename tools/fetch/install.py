@@ -68,22 +68,18 @@ def download(source: Source, folder: Path) -> Path:
 
 
 def unpack(archive: Path, into: Path, members: str = "*") -> None:
-    """Writes the `members` of a zip archive, all of a tar, or the one file that is not packed, into a new folder.
+    """Writes the `members` of a zip archive, or all of a tar, into a new folder.
 
     Raises:
         DataError: it is damaged, or tarfile's filter of data refuses a member, such as a link out of the folder.
     """
     into.mkdir(parents=True)
-    with archive.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
                 packed.extractall(into, [name for name in packed.namelist() if PurePosixPath(name).match(members)])
-        elif is_gzip:
+        else:
             with tarfile.open(archive, mode="r:gz") as packed:
                 packed.extractall(into, filter="data")
-        else:
-            shutil.copy(archive, into)
     except DAMAGED as error:
         raise DataError(f"{archive} is damaged ({str(error)[:80]}); delete it and fetch it again") from None

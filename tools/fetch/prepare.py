@@ -11,6 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import _twenty_newsgroups as theirs
 from sklearn.datasets import load_files
 from sklearn.model_selection import train_test_split
 from spacy.strings import StringStore
@@ -23,7 +24,6 @@ from tools.fetch.sources import Source
 Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
-QUOTED = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
 
@@ -86,11 +86,7 @@ def newsgroups(unpacked: Path, source: Source) -> Splits:
 
 def without_newsgroup_marks(post: str) -> str:
     """A post without header, signature and quotes, as scikit-learn's fetch_20newsgroups(remove=...) leaves it."""
-    text = post.partition("\n\n")[2]
-    lines = text.strip().split("\n")
-    last_rule = next((n for n in range(len(lines) - 1, -1, -1) if not lines[n].strip().strip("-")), 0)
-    kept = lines[:last_rule] if last_rule else text.split("\n")
-    return "\n".join(line for line in kept if not QUOTED.search(line))
+    return theirs.strip_newsgroup_quoting(theirs.strip_newsgroup_footer(theirs.strip_newsgroup_header(post)))
 
 
 def _four_fifths(records: list[dict]) -> tuple[list[dict], list[dict]]:
@@ -162,7 +158,7 @@ def _questions(path: Path) -> Iterator[dict]:
 
 
 SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews, "eraser_movies": movies, "snli": snli}
-VECTORS = {"fasttext-simple": (300, "<f4"), "glove": (100, "<f2"), "spacy": (300, "<f2")}  # size, and how it is kept
+VECTORS = {"glove": (100, "<f2"), "spacy": (300, "<f2")}  # size, and how it is kept
 
 
 def prepare(unpacked: Path, into: Path, source: Source) -> None:
@@ -219,12 +215,10 @@ def write_dataset(to: Path, source: Source, splits: Splits, title: str = "") -> 
 
 
 def of_text(text: Path, size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """The words and numbers of word vectors in text form; a first line of counts is skipped."""
+    """The words and numbers of word vectors in text form."""
     with text.open("rb") as file:
         for number, line in enumerate(file, start=1):
             word, *numbers = line.rstrip().rsplit(b" ", size)  # from the right: a word may have spaces in it
-            if number == 1 and len(numbers) == 1:
-                continue
             if len(numbers) != size:
                 raise ValueError(f"line {number} has {len(numbers)} numbers after {word[:30]!r}")
             yield word.decode("utf-8", "replace"), np.array(numbers, dtype="S").astype(np.float64)

@@ -11,8 +11,8 @@ from io import StringIO
 from lib import charts
 from lib.atomic_write import write_text
 from lib.provenance import PROJECT
-from papers import results, show
-from tools.summary.page import RENDERED, answer, markdown, picture, render, write_summary
+from papers import results
+from tools.summary.page import RENDERED, answer, by_vectors, markdown, picture, render, write_summary
 
 
 def main(given: list[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def main(given: list[str] | None = None) -> int:
     write_text(results.FOLDER / "answer.svg", drawing.getvalue())
     write_text(path, text)
     write_text(results.FOLDER / "summary.md", markdown(of))
-    tried = show.by_vectors(results.kept("values"))
+    tried = by_vectors(results.kept("values"))
     write_text(results.FOLDER / "vectors.csv", tried.to_csv(index=False, float_format="%.4g"))
     write_text(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))
     page = write_summary(RENDERED, of)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from papers import erasure, show
 from papers.effects import FINDINGS
-from papers.published import DIFFERENT, NEAR, SAME, is_same, tolerance
+from papers.published import ANSWERS, is_same, tolerance
 
 
 class Missing(KeyError):
@@ -104,8 +104,19 @@ class Answer:
 
     def compared(self) -> dict[str, str]:
         """Of the printed values that count how many have ours, and how many are what, in percent."""
-        counts = show.counts(self.values)
+        counts = counts_by_paper(self.values)
         ours = int(counts["ours"].sum())
-        shares = {answer: f"{counts[answer].sum() / ours:.0%}" for answer in (SAME, NEAR, DIFFERENT)}
+        shares = {answer: f"{counts[answer].sum() / ours:.0%}" for answer in ANSWERS}
         r = {row.paper: show.short(f"{row.r:.2f}") for row in counts.itertuples() if pd.notna(row.r)}
         return {"ours": f"{ours:,}", "counted": f"{counts['counted'].sum():,}"} | shares | {"r": r}
+
+
+def counts_by_paper(values: pd.DataFrame) -> pd.DataFrame:
+    """Of each paper how many printed values count, how many have ours, how many of ANSWERS, r, and median distance."""
+    rows = []
+    for paper, same in values[values["counted"]].groupby("paper", sort=False):
+        ours = same[same["ours"].notna()]
+        row = {answer: int(ours["answer"].eq(answer).sum()) for answer in ANSWERS}
+        row |= {"r": ours["theirs"].corr(ours["ours"], min_periods=3), "distance": ours["difference"].abs().median()}
+        rows.append(row | {"paper": paper, "counted": len(same), "ours": len(ours)})
+    return pd.DataFrame(rows)

@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -19,7 +20,7 @@ from papers.effects import FINDINGS
 from papers.paper import Paper
 from tools.report.cells import TEMPLATES, figure
 from tools.report.page import drawing_scripts, style
-from tools.summary.answer import Answer, Missing
+from tools.summary.answer import Answer, Missing, counts_by_paper
 
 RENDERED = PROJECT / "reports" / "rendered"
 PICTURE = ("J6", "J1", "J4", "J7", "W1", "T1", "M1", "S3")  # one panel a question
@@ -41,6 +42,22 @@ def compared(paper: Paper, values: pd.DataFrame) -> pd.DataFrame:
     return published.compare(pd.concat(parts).drop_duplicates(published.KEYS), paper.published())
 
 
+def by_vectors(values: pd.DataFrame) -> pd.DataFrame:
+    """Printed values beside ours from each set of word vectors, of seeds 0 to 2, where two sets have ours."""
+    parts = []
+    for (name, vectors, _), rows in values[values["seed"].lt(3)].groupby(["notebook", "vectors", "dataset"]):
+        parts.append(PAPERS[name].compare(PAPERS[name].ours(results.main_runs(rows, "values"))).assign(vectors=vectors))
+    wide = pd.concat(parts).pivot_table("ours", [*published.PLACE, "theirs"], "vectors", sort=False)
+    return wide[wide.notna().sum(axis=1) > 1].reset_index()
+
+
+def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
+    rows = show.about(found[found["finding"].isin(list(names))])
+    places = [(*FINDINGS[row.finding].datasets, row.dataset).index(row.dataset) for row in rows.itertuples()]
+    return rows.iloc[pd.Series(places).argsort(kind="stable")].drop_duplicates(["finding", "dataset"])
+
+
 @cache
 def environment() -> jinja2.Environment:
     """The templates, which are Markdown; what stands in HTML is escaped by `papers.show`."""
@@ -60,14 +77,14 @@ def render(template: str, of: Answer, **more) -> str:
 
 def picture(of: Answer, columns: int = 2):
     """The forest plots of PICTURE, by dataset, and below them every printed value against ours."""
-    rows = show.by_dataset(of.found, PICTURE)
+    rows = by_dataset(of.found, PICTURE)
     rows = rows.sort_values("finding", key=lambda names: names.map(PICTURE.index), kind="stable")
     return show.forest(rows, "dataset", columns), show.scatter(of.values)
 
 
 def markdown(of: Answer) -> str:
     """summary.md: the findings by dataset, and how the printed values compare."""
-    found = show.by_dataset(of.found, FINDINGS)
+    found = by_dataset(of.found, FINDINGS)
     brief = pd.Series([show.in_brief(row) for row in found.to_dict("records")], found.index, dtype=str)
     found = found.assign(shown=brief.where(found["left_out"].eq(""), "–"), dataset=found["dataset"].map(escape))
     wide = found.pivot(index="finding", columns="dataset", values="shown").fillna("")
@@ -76,7 +93,7 @@ def markdown(of: Answer) -> str:
     parts = [(paper.title, tables[name]) for name, paper in PAPERS.items() if name in tables]
     missing = [name for name in FINDINGS if name not in wide.index]
     known = {"FINDINGS": FINDINGS, "TITLES": published.TITLES}
-    return render("summary.md.j2", of, parts=parts, counts=show.counts(of.values), missing=missing, **known)
+    return render("summary.md.j2", of, parts=parts, counts=counts_by_paper(of.values), missing=missing, **known)
 
 
 def page(of: Answer, mark: str = "") -> str:
