@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from lib import importance, interventions
 from lib.analysis import add_entropies, attention_on_rationale, attention_weights, correlate, measure_all
-from lib.analysis.ground_truth import FEW_MODELS, SAME_ACCURACY, detections
+from lib.analysis.ground_truth import SAME_ACCURACY, detections
 from lib.analysis.statistics import Effect
 from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
@@ -78,6 +78,8 @@ TESTS = {  # of a model: the column of its texts, its sign, which direction the 
     "trivial: the attention is spread": ("entropy_of_attention", 1, "weights"),
 }
 READS = {test: reads for test, (_, _, reads) in TESTS.items()}
+OF_MODELS = {"accuracy": "accuracy", "attention_on_rationale": "mass on the reason"}
+OF_MODELS |= {"without_reason": "need of the reason", "entropy_of_attention": "entropy"}
 LITTLE_MASS, SAME_NEED = (
     0.05,
     0.05,
@@ -240,13 +242,12 @@ def who_counts(instances: pd.DataFrame) -> pd.DataFrame:
     """
     if instances.empty:
         return instances
-    columns = ["accuracy", "attention_on_rationale", "without_reason", "entropy_of_attention"]
-    table = instances.groupby(["kind", "seed"], sort=False)[columns].mean()
+    table = instances.groupby(["kind", "seed"], sort=False)[list(OF_MODELS)].mean().rename(columns=OF_MODELS)
     kind = table.index.get_level_values("kind")
     honest = table[kind.isin(HONEST)].mean()
     alike = table["accuracy"] >= honest["accuracy"] - SAME_ACCURACY
-    alike &= (table["without_reason"] - honest["without_reason"]).abs() <= SAME_NEED
-    return table.assign(counts=alike & (kind.isin(HONEST) | (table["attention_on_rationale"] < LITTLE_MASS)))
+    alike &= (table["need of the reason"] - honest["need of the reason"]).abs() <= SAME_NEED
+    return table.assign(counts=alike & (kind.isin(HONEST) | (table["mass on the reason"] < LITTLE_MASS)))
 
 
 def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFrame:
@@ -294,10 +295,9 @@ def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFr
 
 
 def detection(tables: Mapping[str, pd.DataFrame], pair: str) -> Iterator[tuple]:
-    """G2: each test's AUROC for one of PAIRS, or for the liar that it finds worst, if there are enough models."""
+    """G2: each test's AUROC for one of PAIRS, or for the liar that it finds worst."""
     found = detections(tables["suspicion"], PAIRS, LIARS)
-    found = found[(found["pair"] == pair) & (found[["liars", "honest"]].min(axis=1) >= FEW_MODELS)]
-    for row in found.to_dict("records"):
+    for row in found[found["pair"] == pair].to_dict("records"):
         number = min(row["liars"], row["honest"])
         effect = Effect("auroc", row["auroc"], dict.fromkeys(range(number), row["auroc"]), row["se"], number)
         model = {"model": row["test"], "of": row["test"], "dataset": tables["answers"]["dataset"].iloc[0]}

@@ -206,14 +206,15 @@ def test_where_the_names_are_shuffled_nine_in_ten_intervals_hold_a_half():
 
 
 def test_false_alarms_are_the_honest_beyond_the_threshold_that_finds_nine_in_ten():
-    table = suspicion(liar=[*range(1, 11)], even=[0, 1.5, 2.5, 9.5])
+    table = suspicion(liar=[*range(1, 11)], even=[0, 1.5, 2.5, 9.5, 0, 1.5, 2.5, 9.5, 1.5, 2.5])
     (row,) = ground_truth.false_alarms(table, ["liar"], "even").to_dict("records")
-    assert (row["value"], row["liars"], row["honest"]) == (0.5, 10, 4), "9 of 10 liars are at 2 or above"
-    low, high = (beta.ppf(*of) for of in ((0.025, 2, 3), (0.975, 3, 2)))
+    assert (row["value"], row["liars"], row["honest"]) == (0.5, 10, 10), "9 of 10 liars are at 2 or above"
+    low, high = (beta.ppf(*of) for of in ((0.025, 5, 6), (0.975, 6, 5)))
     assert (row["low"], row["high"]) == pytest.approx((low, high)), "Clopper & Pearson's"
     found = ground_truth.detections(table, {"all": (["liar"], ["even"])}, [])
     shown = ground_truth.detection_table(found, ground_truth.false_alarms(table, ["liar"], "even"), {"test": "words"})
-    assert shown.loc["test"].tolist() == ["0.70, too few to judge", "0.50, too few to judge", "words"]
+    assert shown.loc["test"].tolist() == ["0.73 (0.48 to 0.98)", "0.50 (0.19 to 0.81)", "words"]
+    assert ground_truth.detections(table[:19], {"all": (["liar"], ["even"])}, []).empty, "too few to judge"
 
 
 def test_a_liar_counts_only_with_the_accuracy_and_the_need_of_the_reason_of_honest_models():
