@@ -13,12 +13,11 @@ import pytest
 import vl_convert
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from scipy.stats import gaussian_kde
 
 from lib import charts
 from lib.analysis import classification, summarise
 from lib.charts.comparison import OURS
-from lib.charts.distributions import box_of, violin
+from lib.charts.distributions import box_of
 from lib.charts.erasure import in_bins
 from lib.charts.text import visible
 from lib.charts.theme import STATIC
@@ -93,8 +92,8 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     performance = beside[beside["quantity"].isin(["accuracy", "f1"])]
     return {
         "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
-        "permuted": charts.violins_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
-        "adversary": charts.violins_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
+        "permuted": charts.boxes_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
+        "adversary": charts.boxes_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
         "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
         "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
         "performance": charts.values_beside(performance, *titles, "percent", True, {"f1": 0.5}),
@@ -103,8 +102,8 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
         "tradeoff": charts.tradeoff(points(), *titles),
         "price": charts.price(over_distance(), *titles),
-        "three classes": charts.violins_by_max_attention(frame, "jsd_exact", [*CLASSES, "none"], *titles),
-        "boxes": charts.boxes(frame, ["permuted_change_of_p"], "attention", *titles),
+        "three classes": charts.boxes_by_max_attention(frame, "jsd_exact", [*CLASSES, "none"], *titles),
+        "boxes": charts.boxes(frame, ["permuted_change_of_p"], "projection", *titles),
         "differences": charts.jsd_differences(frame, *titles),
         "negatives": charts.negative_differences(frame, *titles),
     }
@@ -137,7 +136,7 @@ def test_no_chart_grows_with_the_number_of_instances():
     frame["prediction"] = np.arange(len(frame)) % 2
     drawn = all_charts(frame)
     twelve = instances(n=40, encoders=tuple("abcdef"))
-    drawn["twelve panels"] = charts.violins_by_max_attention(twelve, "permuted_change_of_p", CLASSES, "A title", "See.")
+    drawn["twelve panels"] = charts.boxes_by_max_attention(twelve, "permuted_change_of_p", CLASSES, "A title", "See.")
     for name, chart in drawn.items():
         assert sum(map(len, chart.to_dict()["datasets"].values())) < 5_000, name
 
@@ -165,23 +164,13 @@ def test_bins_hold_every_defined_value_once():
     assert "60 texts · 2 seeds pooled" in chart.to_dict()["description"]
 
 
-def test_a_violin_is_scipys_density_and_of_few_or_equal_values_the_median_alone():
-    values = np.random.default_rng(0).beta(1, 8, 50)
-    shape = violin(values).query("kind == 'shape'")
-    density = gaussian_kde(values)(shape["x"])
-    np.testing.assert_allclose(shape["height"], density / density.max())
-    assert [shape["x"].min(), shape["x"].max()] == pytest.approx([values.min(), values.max()])
-    for few in (values[:4], np.full(9, 0.25)):
-        assert violin(few).to_dict("records") == [{"kind": "median", "x": np.median(few), "height": 1}]
-
-
 def test_nothing_to_draw_is_one_clear_sentence():
     frame, titles = instances(), ("A title of a chart", "What to see in this chart.")
     no_items = frame.assign(top_attention_paper_delta_js=np.nan)
     undefined = charts.histogram_by_class(frame.assign(jsd_exact=np.nan), "jsd_exact", CLASSES)
     said = {
         "'jsd_exact' is undefined or left out for all 720 rows": undefined,
-        "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "attention", *titles),
+        "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "projection", *titles),
         "neither values of ours nor published ones": charts.values_beside(pd.DataFrame(), *titles, "tau-b"),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
         "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
@@ -240,7 +229,7 @@ def test_a_published_value_is_a_series_by_its_source_and_a_dashed_line_is_in_its
 
 def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_height():
     box = box_of(pd.Series([0, 10, 11, 12, 13, 14, 30.0]))
-    assert box == {"lower": 10.5, "median": 12, "upper": 13.5, "least": 10, "most": 14}
+    assert box == {"lower": 10.5, "median": 12, "upper": 13.5, "least": 10, "most": 14, "n": 7}
 
 
 def test_bins_of_two_differences_hold_every_text_once():

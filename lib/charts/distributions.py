@@ -1,15 +1,13 @@
-"""How a value is spread over the texts: histograms, violins, boxes. Charts hold bins and outlines, never instances."""
+"""How a value is spread over the texts: histograms and boxes. Charts hold bins and quartiles, never instances."""
 
 from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
 import pandas as pd
-from scipy.stats import gaussian_kde
 
 from lib.analysis.summaries import with_class_names
 from lib.charts.theme import (
-    INK,
     Empty,
     caption_of_rows,
     dashed_line,
@@ -37,10 +35,6 @@ AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks
     ),
 }
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
-FEWEST = 5  # texts of a violin
-POINTS = 25  # at which its outline is computed
-HOW_TO_READ_VIOLINS = "Lines are medians. Every violin has the same height, whatever n, its number of texts (each seed "
-HOW_TO_READ_VIOLINS += f"counts); fewer than {FEWEST} texts, or equal values, have their median alone."
 HOW_TO_READ_BOXES = "Box: the middle half of the texts; line: texts at most 1.5 times its height away from it."
 
 
@@ -90,86 +84,62 @@ def binned(values: Sequence[float], edges: np.ndarray) -> pd.DataFrame:
 
 
 @or_a_sentence
-def violins_by_max_attention(
+def boxes_by_max_attention(
     instances: pd.DataFrame, value: str, classes: list[str], title: str, see: str
 ) -> alt.TopLevelMixin:
     """A value by the largest attention weight (max_attention) in four equal bins and by predicted class.
 
     Of the median |change of p| of permuted attention Jain & Wallace 2019, Figure 6; of the adversary's JSD Figure 8.
+    Differs from the paper, which draws violins.
     """
     rows, names = with_class_names(defined(instances, value, "max_attention"), classes)
-    rows = rows.assign(bin=(rows["max_attention"] * len(BINS)).astype(int).clip(upper=len(BINS) - 1))
-    by, size, parts = ["encoder", "attention", "class", "bin"], 0.9 / len(names), []
-    for (encoder, attention, name, row), values in rows.groupby(by, sort=False)[value]:
-        centre, half = row + 0.45 - size * (names.index(name) + 0.5), 0.46 * size
-        part = violin(values.to_numpy(dtype=np.float64))
-        part = part.assign(low=centre - half * part["height"], high=centre + half * part["height"], centre=centre)
-        parts.append(part.assign(**dict(zip(by, (encoder, attention, name, row), strict=True)), n=f"n {len(values):,}"))
-    frame, unit = pd.concat(parts, ignore_index=True), unit_of(value)
-    end = JSD_BOUNDS[1] if unit == "nats" else max(float(frame["x"].max()), 0.01)  # charts of JSDs share one axis
-    layers = violin_layers(names, f"{title_of(value)} ({unit})", 1.2 * end)  # beyond the violins is room for n
-    return titled(panels(frame, layers, height=200), title, [see, HOW_TO_READ_VIOLINS, caption_of_rows(instances)])
-
-
-def violin(values: np.ndarray) -> pd.DataFrame:
-    """x and height (at most 1): a row of kind "median", and of kind "shape" a kernel density where there is one."""
-    median = pd.DataFrame({"kind": "median", "x": [np.median(values)], "height": 1.0})
-    if len(values) < FEWEST or np.ptp(values) < 1e-6:
-        return median
-    x = np.linspace(values.min(), values.max(), POINTS)
-    height = gaussian_kde(values)(x)
-    return pd.concat([pd.DataFrame({"kind": "shape", "x": x, "height": height / height.max()}), median])
-
-
-def violin_layers(names: list[str], axis: str, end: float) -> list[alt.Chart]:
-    """Shapes, medians and n at the end of the x axis; rows of the y axis are numbers with the bins as their labels."""
-    color = series_color(names, "class", "predicted class")
-    stroke = alt.Stroke("class:N", title="predicted class", scale=color["scale"])  # a long thin tail stays a line
-    labels = {"labelExpr": f"{list(BINS)}[datum.value]", "grid": False, "ticks": False, "domain": False}
-    x = alt.X("x:Q", title=axis, axis=alt.Axis(tickCount=4), scale=alt.Scale(domain=[0, end], nice=False))
-    scale = alt.Scale(domain=[-0.5, 3.5], nice=False)
-    y = alt.Y("low:Q", title="largest weight", axis=alt.Axis(values=[0, 1, 2, 3], **labels), scale=scale)
-    shapes, medians = (alt.Chart().transform_filter(alt.datum.kind == kind) for kind in ("shape", "median"))
-    shapes = shapes.mark_area(opacity=0.65, orient="vertical", strokeWidth=0.8)
-    lines = medians.mark_rule(strokeWidth=2, color=INK)
-    numbers = medians.mark_text(align="right", fontSize=11, color=INK)
-    return [
-        shapes.encode(x, y, alt.Y2("high"), color, stroke, detail=["class:N", "bin:N"]),
-        lines.encode(x, y, alt.Y2("high"), tooltip=alt.Tooltip("x:Q", title="median")),
-        numbers.encode(alt.X(datum=end), alt.Y("centre:Q"), text="n:N"),
-    ]
-
-
-@or_a_sentence
-def boxes(instances: pd.DataFrame, quantities: Sequence[str], along: str, title: str, see: str) -> alt.TopLevelMixin:
-    """A box for each value of the column `along` and each quantity, one panel an encoder, all seeds together.
-
-    Meister et al. 2021, figure 2 (entropies by projection); Serrano & Smith 2019, figure 6 (fractions erased).
-    """
-    rows = [
-        box_of(values.dropna()) | {"encoder": title_of(encoder), along: title_of(at), "series": title_of(quantity)}
-        for quantity in quantities
-        for (encoder, at), values in instances.groupby(["encoder", along], sort=False)[quantity]
-        if values.notna().any()
-    ]
-    if not rows:
-        raise Empty(f"no text has a value of {', '.join(quantities)}")
-    frame, series = pd.DataFrame(rows), [title_of(name) for name in quantities]
-    x = alt.X(f"{along}:N", sort=None, title=along, axis=alt.Axis(labelAngle=-45))
-    base = alt.Chart().encode(x, alt.XOffset("series:N", sort=series), series_color(series))
-    width, unit = alt.RelativeBandSize(0.8), unit_of(quantities[0])
-    layers = [
-        base.mark_rule(strokeWidth=1.5).encode(alt.Y("least:Q", title=unit), alt.Y2("most")),
-        base.mark_bar(opacity=0.55, width=width).encode(alt.Y("lower:Q", title=unit), alt.Y2("upper")),
-        base.mark_tick(thickness=2, width=width, tooltip=True).encode(alt.Y("median:Q", title=unit)),
-    ]
-    drawn = facets(frame, layers, "encoder", height=200 if frame["encoder"].nunique() < 3 else 150)
+    bins = [BINS[min(int(weight * len(BINS)), len(BINS) - 1)] for weight in rows["max_attention"]]
+    rows = rows.assign(series=rows["class"], value=rows[value], **{"largest weight": bins})
+    drawn = drawn_boxes(rows, "largest weight", names, [value], BINS)
     return titled(drawn, title, [see, HOW_TO_READ_BOXES, caption_of_rows(instances)])
 
 
+@or_a_sentence
+def boxes(instances: pd.DataFrame, quantities: list[str], along: str, title: str, see: str) -> alt.TopLevelMixin:
+    """A box for each value of the column `along` and each quantity, all seeds together; a panel for each model.
+
+    Meister et al. 2021, figure 2 (entropies by projection); Serrano & Smith 2019, figure 6 (fractions erased).
+    """
+    rows = instances.melt(["encoder", "attention", along], quantities, "series").dropna(subset="value")
+    if rows.empty:
+        raise Empty(f"no text has a value of {', '.join(quantities)}")
+    rows = rows.assign(**rows[[along, "series"]].map(title_of))
+    drawn = drawn_boxes(rows, along, [title_of(name) for name in quantities], quantities)
+    return titled(drawn, title, [see, HOW_TO_READ_BOXES, caption_of_rows(instances)])
+
+
+def drawn_boxes(
+    rows: pd.DataFrame, along: str, series: list[str], quantities: list[str], order: Sequence[str] | None = None
+) -> alt.FacetChart:
+    """A box for each series and value of `along`, in that order, of rows with their model, `series` and `value`."""
+    named, keys, unit = rows[["encoder", "attention"]].map(title_of), ["model", along, "series"], unit_of(quantities[0])
+    several = named["attention"].nunique() > 1
+    rows = rows.assign(model=named["encoder"] + (" · " + named["attention"] if several else ""))
+    groups = rows.groupby(keys, sort=False)["value"]
+    frame = pd.DataFrame([dict(zip(keys, key, strict=True)) | box_of(values) for key, values in groups])
+    frame = frame.assign(place=frame["series"].map(series.index))
+    x = alt.X(f"{along}:N", sort=order and list(order), title=along, axis=alt.Axis(labelAngle=-45))
+    base = alt.Chart().encode(x, alt.XOffset("place:O", sort="ascending"), series_color(series))
+    scale = {"scale": alt.Scale(domain=list(JSD_BOUNDS))} if unit == "nats" else {}  # charts of JSDs share one axis
+    y = scale | {"title": f"{title_of(quantities[0])} ({unit})" if len(quantities) == 1 else unit}
+    width, tooltip = alt.RelativeBandSize(0.8), ["lower:Q", "median:Q", "upper:Q", "n:Q"]
+    layers = [
+        base.mark_rule(strokeWidth=1.5).encode(alt.Y("least:Q", **y), alt.Y2("most")),
+        base.mark_bar(opacity=0.55, width=width).encode(alt.Y("lower:Q", **y), alt.Y2("upper"), tooltip=tooltip),
+        base.mark_tick(thickness=2, width=width).encode(alt.Y("median:Q", **y), tooltip=tooltip),
+    ]
+    return facets(frame, layers, "model", height=200 if frame["model"].nunique() < 3 else 150)
+
+
 def box_of(values: pd.Series) -> dict[str, float]:
-    """lower, median and upper of the box, least and most of its line."""
+    """lower, median and upper of the box, least and most of its line, and the number n of values."""
     lower, median, upper = values.quantile([0.25, 0.5, 0.75])
     reach = 1.5 * (upper - lower)
     inside = values[values.between(lower - reach, upper + reach)]
-    return {"least": inside.min(), "lower": lower, "median": median, "upper": upper, "most": inside.max()}
+    ends = {"least": inside.min(), "most": inside.max()}
+    return ends | {"lower": lower, "median": median, "upper": upper, "n": len(values)}
