@@ -82,8 +82,9 @@ def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
     one.batches = lambda split, size: batches(texts, 3)
     rows = measure(tested, batches(texts, 8), [])
     assert rows["prediction"].tolist() == [0, 1, 1, 0, 1, 1, 0, 1] and rows["label"].tolist() == [0, 1] * 4
-    found = ground_truth.decided_by_reason(one, rows["prediction"])
-    np.testing.assert_array_equal(found, [1, 1, 1, 1, 0, 0, np.nan, np.nan])
+    two = pd.concat([rows, rows.assign(seed=1, prediction=0)])
+    found = ground_truth.add_changed(two, texts.instances)["changed"]
+    np.testing.assert_array_equal(found, [1, 1, 1, 1, 0, 0, np.nan, np.nan, *[0] * 6, np.nan, np.nan])
     assert sorted(ground_truth.explained([one], [attention_weights])["instance"]) == [0, 1, 6]
 
 

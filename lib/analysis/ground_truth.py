@@ -9,14 +9,15 @@ import torch
 from scipy.stats import binomtest
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, attention_weights, measure, measure_all
+from lib.analysis.measuring import BATCH, measure
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
 from lib.analysis.summaries import rows_where, summarise
 from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
+from lib.datasets.corpus import Instance
 from lib.importance import MAX_TOKENS
 from lib.progress import Progress
-from lib.quantity import Quantity, declare, title_of
+from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Trained
 from lib.training.fitting import evaluate
 
@@ -86,22 +87,23 @@ def answered_right(one: Trained) -> Iterator[Batch]:
 
     Of a text with a counterpart the reason is also checked in the model: it must predict another class for that.
     """
-    answers = measure(one.model, one.batches("test", BATCH), [])
-    checked, texts = decided_by_reason(one, answers["prediction"]), one.corpus.test.instances
+    texts = one.corpus.test.instances
+    answers = add_changed(measure(one.model, one.batches("test", BATCH), []), texts)
     known = [bool(text.rationale) and len(text.tokens) <= MAX_TOKENS for text in texts]
-    known &= (checked == 1) | [text.counterpart is None for text in texts]
+    known &= (answers["changed"] == 1).to_numpy() | [text.counterpart is None for text in texts]
     wanted = torch.tensor(known & (answers["label"] == answers["prediction"]))
     for batch in one.batches("test", BATCH):
         if (some := wanted.to(batch.instance.device)[batch.instance]).any():
             yield batch.rows(some)
 
 
-def decided_by_reason(one: Trained, predictions: Sequence[int]) -> np.ndarray:
-    """(text,) of test: 1 where the model predicts another class for the counterpart, else 0; NaN where it has none."""
-    texts = one.corpus.test.instances
+def add_changed(answers: pd.DataFrame, texts: Sequence[Instance]) -> pd.DataFrame:
+    """The rows, each run's of all texts, with changed: does it predict another class for the counterpart? NaN: none."""
     places = {text.id: place for place, text in enumerate(texts)}
-    pairs = zip(predictions, (places.get(text.counterpart) for text in texts), strict=True)
-    return np.array([np.nan if other is None else own != predictions[other] for own, other in pairs], dtype=float)
+    others = np.array([places.get(text.counterpart, -1) for text in texts])
+    runs = answers.groupby([*RUN_COLUMNS, "seed"], dropna=False)["prediction"]
+    changed = (answers["prediction"] != runs.transform(lambda own: own.to_numpy()[others])).astype(float)
+    return answers.assign(**{declare("changed", "fraction"): changed.where(others[answers["instance"]] >= 0)})
 
 
 def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
@@ -194,12 +196,11 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
     clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
     rows = []
     for one in with_it:
-        answers = measure_all([one], [attention_weights])
+        answers = add_changed(measure(one.model, one.batches("test", BATCH), []), one.corpus.test.instances)
         right = answers["label"] == answers["prediction"]
         copy = np.array([text.counterpart is not None for text in one.corpus.test.instances])
         model = (one.run.dataset, one.run.encoder, one.run.seed)
-        changed = np.nanmean(decided_by_reason(one, answers["prediction"]))
-        rows.append((*model, right[copy].mean(), changed, right[~copy].mean(), clean[model[1:]]))
+        rows.append((*model, right[copy].mean(), answers["changed"].mean(), right[~copy].mean(), clean[model[1:]]))
     measured = ["on copies", "changed", "on clean texts", "without the shortcut"]
     table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *measured])
     return table.assign(counts=table["on copies"] > FOLLOWS)

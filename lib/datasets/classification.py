@@ -105,7 +105,7 @@ PREPARED = {
     "dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
     "agnews": f"World against Business, the description without the title; {SPACY}, qqq for tokens with a digit; 15% "
     "of train is dev (seed 16377); words in at least 5 texts.",
-    "imdb_counterfactual": f"Of each pair both texts; {KERAS}; words in at least 2 texts; in test the words that the "
+    "imdb_counterfactual": f"{KERAS}; of each pair both texts; words in at least 2 texts; in test the words that the "
     "other text of a pair does not have are the rationale.",
     "eraser_movies": RATIONALES,
     "eraser_movies-sentences": f"{RATIONALES} Sentences by rule.",
