@@ -117,6 +117,11 @@ def test_integrated_gradients_from_the_unknown_word_are_complete_and_credit_it_w
     ends = [probabilities(one.logits).gather(1, predicted) for one in (output, tested.from_embeddings(start, blind))]
     change = (ends[0] - ends[1]).squeeze(1)
     assert torch.allclose(values.sum(dim=1), change, atol=1e-3 * change.abs().max().item())
+    few, exact = (importance.integrated_gradients(tested, given, steps) for steps in (4, 300))
+    missed = (few.sum(dim=1) - exact.sum(dim=1)).abs() > 1e-3 * exact.sum(dim=1).abs()
+    strict = importance.integrated_gradients(tested, given, 4, tolerance=1e-3)
+    assert missed.tolist() == [False, True, False, False, True] and torch.equal(strict[~missed], few[~missed])
+    assert strict[missed][given.mask[missed]].isnan().all() and (strict[missed][~given.mask[missed]] == 0).all()
     with pytest.raises(ValueError, match="allowed: zero, unknown"):
         importance.integrated_gradients(tested, given, baseline="mean")
 
@@ -138,7 +143,7 @@ def test_words_deleted_together_give_the_shortened_text():
 @pytest.mark.parametrize("encoder", ["bilstm", "conv"])
 def test_shapley_values_are_the_mean_gain_over_all_orders_of_the_words(encoder):
     tested, given = small.model(encoder), small.batch((3, 4, 11))
-    values = measure(tested, [given], [shapley()])["shapley"]
+    values = measure(tested, [given], [shapley(most=5)])["shapley"]
     assert values[2] is None, "it has too many words"
     for row in (0, 1):
         words, text = int(given.lengths[row]) - 2, given.rows(torch.tensor([row]))

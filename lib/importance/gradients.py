@@ -80,7 +80,9 @@ def in_micro_batches(model: AttentionModel, batch: Batch, measure: Callable[[Bat
     return result.masked_fill(~batch.mask, 0)
 
 
-def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, baseline: str = "zero") -> Tensor:
+def integrated_gradients(
+    model: AttentionModel, batch: Batch, steps: int = 50, baseline: str = "zero", tolerance: float = np.inf
+) -> Tensor:
     """(x - x') . mean gradient on the line from a baseline x' to the embedded text x (Sundararajan et al. 2017, Eq. 1).
 
     The gradient is of F, the probability of the predicted class, for each embedded token at x' + t (x - x'), t from 0
@@ -89,6 +91,7 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
 
     Args:
         steps: points on the line, a forward and a backward pass each. baseline: of BASELINES.
+        tolerance: a text whose values miss F(x) - F(x') by more than this share of it has none: NaN.
     Returns:
         (batch, token) probability, positive where a token is evidence for the prediction; 0 off the mask.
     """
@@ -97,6 +100,9 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
     points, weights = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
 
     def attributions(part: Batch, rows: Tensor) -> Tensor:
+        def chance(embeddings: Tensor) -> Tensor:
+            return probabilities(model.from_embeddings(embeddings, part).logits.double()).gather(1, predicted)
+
         with gradients_enabled(model):
             output = model(part)
             predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
@@ -107,9 +113,11 @@ def integrated_gradients(model: AttentionModel, batch: Batch, steps: int = 50, b
             mean = torch.zeros_like(text)
             for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
                 embeddings = (start + point * (text - start)).requires_grad_()
-                chance = probabilities(model.from_embeddings(embeddings, part).logits.double()).gather(1, predicted)
-                mean += weight * next(gradients_for(embeddings, chance))
-        return ((text - start) * mean).sum(dim=-1)
+                mean += weight * next(gradients_for(embeddings, chance(embeddings)))
+        with torch.no_grad():
+            change, values = chance(text) - chance(start), ((text - start) * mean).sum(dim=-1)
+        missed = (values.sum(dim=1, keepdim=True) - change).abs()
+        return values.masked_fill(missed > tolerance * change.abs(), torch.nan)
 
     return in_micro_batches(model, batch, attributions)
 

@@ -10,6 +10,8 @@ from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
+from lib.models.evaluation import WORDS, words_at_once
+from lib.numerics import by_length
 from lib.quantity import CHANGE_BOUNDS, Quantity
 
 MAX_WORDS = 9  # of a text whose subsets are enumerated: each word more doubles the time
@@ -51,31 +53,46 @@ def without_reason(rationales: Sequence[Spans | None]) -> Quantity:
     return Quantity("without_reason", moved, "fraction", title="change of p without the reason")
 
 
-def shapley() -> Quantity:
+def shapley(most: int = MAX_WORDS) -> Quantity:
     """A quantity: the exact Shapley value of each token for the predicted class's probability, (batch, token).
 
     Shapley (1953): phi_t = sum over subsets S without t of a text's n words of |S|! (n - |S| - 1)! / n! times
     v(S + t) - v(S), v being that probability where the words that are not in S are deleted. They sum to
-    v(all) - v(none). All subsets are enumerated: texts of more than MAX_WORDS words are left out.
+    v(all) - v(none). All subsets are enumerated: texts of more than `most` words are left out.
     """
 
     @torch.no_grad()
     def values(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
-        result = torch.zeros(batch.mask.shape, dtype=torch.float64, device=batch.mask.device)
-        nothing = model.read_out(output, torch.zeros_like(output.attention))
-        for row, mask in enumerate(batch.mask):
-            number = int(mask.sum())
-            subsets = torch.arange(2**number, device=mask.device)
-            chosen = (subsets[:, None] >> torch.arange(number, device=mask.device)) % 2 == 1  # (subset, word)
-            copies = batch.rows(torch.full_like(subsets[1:], row))
-            keep = copies.mask.masked_scatter(copies.mask, chosen[1:])
-            logits = torch.cat([nothing[[row]], model(shortened(copies, keep)).logits]).double()
-            value = probabilities(logits)[:, probabilities(output.logits[row]).argmax()]
-            weight = [1 / (number * comb(number - 1, size)) for size in range(number)]
-            weight = torch.tensor([*weight, 0.0], dtype=torch.float64, device=mask.device)[chosen.sum(dim=1)]
-            without = [subsets[~chosen[:, place]] for place in range(number)]
-            gains = [weight[some] * (value[some + 2**place] - value[some]) for place, some in enumerate(without)]
-            result[row, mask] = torch.stack(gains).sum(dim=1)
-        return result
+        chances, counts = subset_probabilities(model, batch, output, most), batch.mask.sum(dim=1).tolist()
+        subsets, result = torch.arange(2**most), torch.zeros(batch.mask.shape, dtype=torch.float64)
+        sizes = sum((subsets >> place) % 2 for place in range(most))
+        weight = [[1 / (n * comb(n - 1, size)) if size < n else 0 for size in range(most)] for n in counts]
+        weight = torch.tensor(weight, dtype=torch.float64)
+        for place in range(max(counts)):
+            without = subsets[(subsets >> place) % 2 == 0]
+            gain = chances[:, without + 2**place] - chances[:, without]
+            result[:, place + 1] = (weight[:, sizes[without]] * gain).nansum(dim=1)
+        return result.masked_fill(~batch.mask.cpu(), 0)
 
-    return Quantity("shapley", values, "fraction", CHANGE_BOUNDS, "Shapley value", MAX_WORDS)
+    return Quantity("shapley", values, "fraction", CHANGE_BOUNDS, "Shapley value", most)
+
+
+@torch.no_grad()
+def subset_probabilities(model: AttentionModel, batch: Batch, output: ModelOutput, most: int) -> Tensor:
+    """The predicted class's probability from each subset of a text's words, the others deleted: (batch, 2 ** most).
+
+    Bit t of a column's number says whether the text's word t, from 0, stays; NaN beyond a text's own subsets.
+    """
+    place, counts = torch.arange(batch.mask.shape[1], device=batch.mask.device) - 1, batch.mask.sum(dim=1)
+    row, subset = (torch.arange(2**most, device=place.device) < 2 ** counts[:, None]).nonzero(as_tuple=True)
+    keep = ((subset[:, None] >> place.clamp(min=0)) % 2 == 1) & batch.mask[row]
+    parts = [(subset == 0, model.read_out(output, torch.zeros_like(output.attention)))]
+    for some in by_length(keep.sum(dim=1), words_at_once(model, WORDS)):  # without the empty subsets
+        copies = batch.rows(row[some])
+        parts.append((some, model(shortened(copies, keep[some][:, : copies.mask.shape[1]])).logits))
+    predicted = probabilities(output.logits).argmax(dim=1)
+    chances = torch.full((len(batch), 2**most), torch.nan, dtype=torch.float64)
+    for some, logits in parts:
+        own = probabilities(logits.double()).gather(1, predicted[row[some]][:, None])[:, 0]
+        chances[row[some].cpu(), subset[some].cpu()] = own.cpu()
+    return chances
