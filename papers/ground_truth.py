@@ -55,6 +55,7 @@ VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm"
 VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
 STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
+MOST_REAL = 200  # real texts of each model that are explained; of planted ones all
 MARKED = ("eraser_movies", "imdb_counterfactual")  # people know the reason of these texts: they get no shortcut
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")

@@ -86,6 +86,7 @@ def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
     found = ground_truth.add_changed(two, texts.instances)["changed"]
     np.testing.assert_array_equal(found, [1, 1, 1, 1, 0, 0, np.nan, np.nan, *[0] * 6, np.nan, np.nan])
     assert sorted(ground_truth.explained([one], [attention_weights])["instance"]) == [0, 1, 6]
+    assert sorted(ground_truth.explained([one], [attention_weights], texts=2)["instance"]) == [0, 6]
 
 
 def test_values_along_each_dial_and_the_matrix_are_means_of_their_texts():

@@ -66,9 +66,9 @@ def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
 
 
 def explained(
-    trained: Iterable[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = ()
+    trained: Iterable[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = (), texts: int | None = None
 ) -> pd.DataFrame:
-    """Runs, each measured on the test texts of its corpus that are `answered_right`.
+    """Runs, each measured on the test texts of its corpus that are `answered_right`, at most so many.
 
     `quantities` are explanations, a value for each token each; `more` are not.
     """
@@ -76,22 +76,25 @@ def explained(
     frames = [pd.DataFrame(columns=["dataset", "encoder", "variant", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
-            rows = measure(one.model, answered_right(one), [*quantities, *more], one.run, progress)
+            rows = measure(one.model, answered_right(one, texts), [*quantities, *more], one.run, progress)
             frames.append(against_reason(rows, columns, [text.rationale for text in one.corpus.test.instances]))
     both = pd.concat(frames[1:] or frames, ignore_index=True)
     return both[both["reason_top_chance"].notna()]
 
 
-def answered_right(one: Trained) -> Iterator[Batch]:
+def answered_right(one: Trained, most: int | None = None) -> Iterator[Batch]:
     """Batches of the test texts whose reason is known, of at most MAX_TOKENS, and that the model answers right.
 
-    Of a text with a counterpart the reason is also checked in the model: it must predict another class for that.
+    Of a text with a counterpart the reason is also checked in the model: it must predict another class for that. Where
+    there are more than `most`, as many of them, evenly spread over the split.
     """
     texts = one.corpus.test.instances
     answers = add_changed(measure(one.model, one.batches("test", BATCH), []), texts)
     known = [bool(text.rationale) and len(text.tokens) <= MAX_TOKENS for text in texts]
     known &= (answers["changed"] == 1).to_numpy() | [text.counterpart is None for text in texts]
-    wanted = torch.tensor(known & (answers["label"] == answers["prediction"]))
+    places = np.flatnonzero(known & (answers["label"] == answers["prediction"]))
+    places = places[np.linspace(0, len(places) - 1, min(most or len(places), len(places))).astype(int)]
+    wanted = torch.from_numpy(np.isin(np.arange(len(texts)), places))
     for batch in one.batches("test", BATCH):
         if (some := wanted.to(batch.instance.device)[batch.instance]).any():
             yield batch.rows(some)
