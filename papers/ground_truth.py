@@ -223,7 +223,7 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
     quantities += [interventions.permutation_effect(draws), interventions.substituted(draws)]
     quantities += [interventions.adversary(0.01, "exact"), interventions.largest_jsd()]
     quantities += [top, interventions.until_flip(rankings, orders=1)]
-    quantities += [interventions.without_reason(rationales), attention_on_rationale(rationales)]
+    quantities += [interventions.without_reason(rationales)]
     pairs = [("attention", "gradient_times_input"), ("attention", OF_HIDDEN)]
     frames = [measure_all(models, quantities).assign(kind=kind) for kind, models in by_kind(trained).items()]
     instances = add_entropies(correlate(pd.concat(frames, ignore_index=True), pairs), ["attention"])
@@ -232,6 +232,7 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
         permutation_moves=(instances["permutation"] > MOVED).astype(float),
         adversary_share=instances["adversary_exact_jsd"] / instances["largest_jsd"],
         flips_later=instances["removed_attention_fraction"] - instances["removed_gradient_fraction"],
+        attention_on_rationale=attention_on_rationale(instances, rationales),
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lib import importance, interventions
-from lib.analysis import attention_on_rationale, attention_weights, max_attention, measure, violation_by_chance
+from lib.analysis import attention_weights, max_attention, measure, violation_by_chance
 from lib.datasets.batches import Batch, collate
 from lib.importance import quantity
 from lib.importance.rankings import RANKINGS
@@ -36,7 +36,6 @@ OF_ATTENTION = [
     Quantity("token_probability_mean", interventions.token_probability_mean, "fraction"),
     interventions.single_erasure(RANKINGS),
     interventions.until_flip(RANKINGS),
-    attention_on_rationale([[(0, 1)]] * 20),
 ]
 OF_INPUT = [
     quantity("times_input", importance.gradient_times_input),

@@ -127,6 +127,24 @@ def test_integrated_gradients_from_the_unknown_word_are_complete_and_credit_it_w
         importance.integrated_gradients(tested, given, baseline="mean")
 
 
+def test_deletion_moves_the_prediction_as_texts_without_the_first_words_do():
+    texts, tested = small.split((5, 12, 24)), small.model("conv")
+    texts = replace(texts, instances=tuple(replace(one, rationale=((0, 1),)) for one in texts.instances))
+    one = SimpleNamespace(model=tested, run=None, corpus=SimpleNamespace(test=texts))
+    one.batches = lambda split, size: batches(texts, 2)
+    found, (given,) = ground_truth.explained([one], [attention_weights], deleting=True), batches(texts, 3)
+    assert len(found) == 2 and found["deletion_chance"].notna().all()
+    for text in found.to_dict("records"):
+        order, words = np.argsort(-text["attention_weights"]), text["length"]
+        row, moved = int((given.instance == text["instance"]).nonzero()), []
+        for first in (1, -(-words // 20), -(-words // 10), -(-words // 5), -(-words // 2)):
+            kept = np.r_[0, np.sort(order[first:]) + 1, words + 1]
+            rest = given.tokens[[row]][:, kept], torch.tensor([len(kept)])
+            shorter = type(given).of(*rest, given.label[[row]], given.instance[[row]])
+            moved.append(abs(torch.sigmoid(tested(shorter).logits).item() - text["probability"]))
+        assert text["deletion_attention_weights"] == pytest.approx(np.mean(moved), abs=1e-9)
+
+
 def test_words_deleted_together_give_the_shortened_text():
     given = small.batch((5, 3, 7))
     by_hand = small.shortened_by_hand(given, 0, 2)

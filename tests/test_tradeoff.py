@@ -8,7 +8,7 @@ import pytest
 import small
 from scipy.spatial.distance import jensenshannon
 
-from lib.analysis import adversaries, attention_on_rationale, mean_effect, measure
+from lib.analysis import adversaries, attention_on_rationale, attention_weights, mean_effect, measure
 from lib.analysis.adversaries import error_of_pairs, measure_versus_base, points, seed_distances
 from lib.datasets.batches import batches
 
@@ -71,12 +71,10 @@ def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
 def test_attention_on_the_rationale_by_hand():
     model, split = small.model(), small.split()
     spans = [None, ((0, 1),), (), ((1, 3), (5, 6)), ((0, 12),)]
-    weights = small.quantities(a=lambda model, batch, output: output.attention)
-    found = measure(model, batches(split, 3), [attention_on_rationale(spans), *weights])
-    found["on"] = found["attention_on_rationale"]
-    assert np.isnan(found["on"][[0, 2]]).all()
-    assert found["on"][1] == pytest.approx(found["a"][1][0])
-    assert found["on"][3] == pytest.approx(found["a"][3][[1, 2, 5]].sum()) and found["on"][4] == pytest.approx(1)
+    found = measure(model, batches(split, 3), [attention_weights])
+    on, weights = attention_on_rationale(found, spans), found["attention_weights"]
+    assert np.isnan(np.array(on)[[0, 2, 4]]).all(), "none, or the whole text"
+    assert on[1] == pytest.approx(weights[1][0]) and on[3] == pytest.approx(weights[3][[1, 2, 5]].sum())
 
 
 def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():

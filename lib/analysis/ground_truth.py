@@ -1,7 +1,9 @@
 """Explanations held against a reason that is known, and tests of models against models that are known to lie."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from math import ceil
 
 import numpy as np
 import pandas as pd
@@ -16,12 +18,14 @@ from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
 from lib.importance import MAX_TOKENS
+from lib.interventions import without_reason
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Trained
 from lib.training.fitting import evaluate
 
 SCORES = {"top": "top-1", "precision": "precision at the reason's size", "rank": "rank that has all of the reason"}
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of a text's words that are deleted: ERASER's bins
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SAME_ACCURACY = 0.02  # at most so far below that of an honest model
 FOUND = 0.9  # of the liars, by the threshold whose false alarms are counted
@@ -66,20 +70,43 @@ def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
 
 
 def explained(
-    trained: Iterable[Trained], quantities: Sequence[Quantity], more: Sequence[Quantity] = (), texts: int | None = None
+    trained: Iterable[Trained],
+    quantities: Sequence[Quantity],
+    more: Sequence[Quantity] = (),
+    texts: int | None = None,
+    deleting: bool = False,
 ) -> pd.DataFrame:
     """Runs, each measured on the test texts of its corpus that are `answered_right`, at most so many.
 
-    `quantities` are explanations, a value for each token each; `more` are not.
+    `quantities` are explanations, a value for each token each; `more` are not. deleting: also `add_deletion`.
     """
     trained, columns = list(trained), [column for one in quantities for column in one.columns]
     frames = [pd.DataFrame(columns=["dataset", "encoder", "variant", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
             rows = measure(one.model, answered_right(one, texts), [*quantities, *more], one.run, progress)
+            rows = add_deletion(one, rows, columns, texts) if deleting and len(rows) else rows
             frames.append(against_reason(rows, columns, [text.rationale for text in one.corpus.test.instances]))
     both = pd.concat(frames[1:] or frames, ignore_index=True)
     return both[both["reason_top_chance"].notna()]
+
+
+def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], texts: int | None) -> pd.DataFrame:
+    """The rows of one run with deletion_<name>: how far the prediction moves without an explanation's first words.
+
+    As ERASER's comprehensiveness (DeYoung et al. 2020, section 4.2) the mean over the first SHARES of the words, by the
+    size of their values, of `chance` in a random order; but the change of p, not its fall. NaN without values.
+    """
+    random, quantities = np.random.default_rng(0), []
+    ranked = {"chance": [random.random(length) for length in rows["length"]]} | {name: rows[name] for name in columns}
+    for (name, of_rows), share in product(ranked.items(), SHARES):
+        orders = [None if values is None else np.argsort(-np.abs(values), kind="stable") for values in of_rows]
+        firsts = [() if order is None else order[: max(1, ceil(share * len(order) - 1e-9))] for order in orders]
+        spans = dict(zip(rows["instance"], [[(place, place + 1) for place in first] for first in firsts], strict=True))
+        quantities.append(replace(without_reason(spans), name=f"{name} {share}"))
+    found = measure(one.model, answered_right(one, texts), quantities, one.run)
+    parts = {name: found[[f"{name} {share}" for share in SHARES]].mean(axis=1, skipna=False) for name in ranked}
+    return rows.assign(**{declare(f"deletion_{name}", "fraction", title_of(name)): of for name, of in parts.items()})
 
 
 def answered_right(one: Trained, most: int | None = None) -> Iterator[Batch]:
@@ -204,8 +231,8 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
         copy = np.array([text.counterpart is not None for text in one.corpus.test.instances])
         model = (one.run.dataset, one.run.encoder, one.run.seed)
         rows.append((*model, right[copy].mean(), answers["changed"].mean(), right[~copy].mean(), clean[model[1:]]))
-    measured = ["on copies", "changed", "on clean texts", "without the shortcut"]
-    table = pd.DataFrame(rows, columns=["dataset", "encoder", "seed", *measured])
+    columns = ["dataset", "encoder", "seed", "on copies", "changed", "on clean texts", "without the shortcut"]
+    table = pd.DataFrame(rows, columns=columns)
     return table.assign(counts=table["on copies"] > FOLLOWS)
 
 

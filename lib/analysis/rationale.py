@@ -4,12 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
-from lib.datasets.batches import Batch
-from lib.models import ModelOutput
-from lib.quantity import Quantity, declare, title_of
+from lib.quantity import declare, title_of
 
 Spans = Sequence[tuple[int, int]]
 Rationales = Sequence[Spans | None]
@@ -33,19 +29,11 @@ def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.nd
     return [mask if mask.any() and not mask.all() else None for mask in masks]
 
 
-def attention_on_rationale(rationales: Rationales) -> Quantity:
-    """A quantity: how much of the attention lies on the rationale of each text of the split, (batch,); none: NaN."""
-
-    def mass(model: torch.nn.Module, batch: Batch, output: ModelOutput) -> Tensor:
-        masses = output.attention.new_full((len(batch),), torch.nan)
-        for row, position in enumerate(batch.instance.tolist()):
-            weights = output.attention[row][output.mask[row]]
-            marked = span_mask(rationales[position], len(weights))
-            if marked.any():
-                masses[row] = weights[torch.from_numpy(marked)].sum()
-        return masses
-
-    return Quantity("attention_on_rationale", mass, "fraction")
+def attention_on_rationale(instances: pd.DataFrame, rationales: Rationales) -> list[float]:
+    """How much of each row's attention lies on its rationale; NaN where there is none, or where all tokens are it."""
+    declare("attention_on_rationale", "fraction")
+    pairs = zip(instances["attention_weights"], marked_tokens(instances, rationales), strict=True)
+    return [np.nan if marked is None else float(weights[marked].sum()) for weights, marked in pairs]
 
 
 def add_average_precision(instances: pd.DataFrame, measures: Mapping[str, str], rationales: Rationales) -> pd.DataFrame:

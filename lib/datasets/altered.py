@@ -17,7 +17,6 @@ from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError
 
 SHORTCUT_WORDS = ("onea", "zeroa")  # new ones: no text has them
-COPY = "-copy"  # ends the id of a copy with the shortcut
 NOTES = {
     "single": "One of two new words decides the label of half of train and dev, and of copies of test.",
     "pair": "The order of two new words decides the label of half of train and dev, and of copies of test.",
@@ -45,7 +44,7 @@ def with_shortcut(draft: Draft, kind: str) -> Draft:
         for place, one in enumerate(plain):
             turn, seen[one.label] = seen[one.label] % 4, seen[one.label] + 1
             if split == "test":
-                copies.append(replace(_insert(rng, one, turn % 2, kind), id=f"{one.id}{COPY}", counterpart=one.id))
+                copies.append(replace(_insert(rng, one, turn % 2, kind), id=f"{one.id}-copy", counterpart=one.id))
             elif turn < 2:
                 plain[place] = _insert(rng, one, turn, kind)
         return plain + copies

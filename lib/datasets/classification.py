@@ -89,7 +89,6 @@ def divide_imdb(splits: Splits) -> Splits:
     return {"train": train, "dev": dev, "test": test}
 
 
-KERAS = "Lower-case words without punctuation and <br />"
 SPACY = "spaCy's English tokens, lower-case"
 RATIONALES = "Tokens as they come, apart by spaces, since the rationales count them; words in at least 2 texts."
 DOCUMENTS = (
@@ -99,14 +98,14 @@ DOCUMENTS = (
 PREPARED = {
     "sst": "Neutral sentences dropped; brackets and punctuation dropped, lower-case; more than 5 tokens, and fewer "
     "than the longest of the split.",
-    "imdb": f"{KERAS}; more than 6 tokens, under 400, and fewer than the "
+    "imdb": "Lower-case words without punctuation and <br />; more than 6 tokens, under 400, and fewer than the "
     "longest of the split; 20% of train is dev, 20% of test is test (seed 1378); words in at least 10 texts.",
     "20news": f"Headers, footers and quotes removed; {SPACY}, qqq for tokens with a digit, punctuation outside tokens "
     "dropped; more than 6 and fewer than 500 tokens; words in at least 2 texts.",
     "agnews": f"World against Business, the description without the title; {SPACY}, qqq for tokens with a digit; 15% "
     "of train is dev (seed 16377); words in at least 5 texts.",
-    "imdb_counterfactual": f"{KERAS}; of each pair both texts; words in at least 2 texts; in test the words that the "
-    "other text of a pair does not have are the rationale.",
+    "imdb_counterfactual": "Words as of imdb, those in at least 2 texts; in test, those that the other text of a "
+    "pair does not have are the rationale.",
     "eraser_movies": RATIONALES,
     "eraser_movies-sentences": f"{RATIONALES} Sentences by rule.",
     "agnews4": f"All four topics, title and description as one text; {DOCUMENTS}",

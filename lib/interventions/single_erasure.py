@@ -74,12 +74,12 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
             "alpha": output.attention.double(),
         }
         effects = {name: values.masked_fill(~output.mask, 0) for name, values in effects.items()}
-        supports = support(model, output) if is_affine(model, output) else torch.full_like(effects["js"], torch.nan)
+        effects["support"] = support(model, output) if is_affine(model, output) else effects["js"] * torch.nan
         drawn = bits(streams(seed, len(batch), batch.instance), np.zeros(1)).astype(np.float64) / 2.0**64
         drawn, found = torch.from_numpy(drawn).to(items.device), {}
         for of, ranking in rankings.items():
             top = descending(ranking(model, output), output.mask)[:, 0]
-            parts = against_others(effects, top, items) | {"support": percentile(supports, top, items)}
+            parts = against_others(effects, top, items)
             for way, place in zip(RANDOM_ITEMS, another_item(drawn, top, output.mask), strict=True):
                 one, other = ({name: at(values, where) for name, values in effects.items()} for where in (top, place))
                 parts |= {f"{way}_delta_{name}": one[name] - other[name] for name in ("js", "alpha")}
@@ -102,7 +102,10 @@ def against_others(effects: Mapping[str, Tensor], top: Tensor, items: Tensor) ->
     found = {name: at(effects[name], top) for name in ("js", "flip")}
     larger, others = (effects["js"] > found["js"][:, None]).sum(dim=1), (items - 1).clamp(min=1)
     found |= {f"others_{name}": (effects[name].sum(dim=1) - value) / others for name, value in found.items()}
-    return found | {"negative": larger.double() / others}
+    ahead = at(effects["support"], top)[:, None] - effects["support"]  # NaN off the mask
+    below = (ahead > 0).sum(dim=1) + (ahead == 0).sum(dim=1).sub(1).double() / 2
+    support = (below / others).masked_fill(ahead.isnan().all(dim=1), torch.nan)
+    return found | {"negative": larger.double() / others, "support": support}
 
 
 def support(model: AttentionModel, output: ModelOutput) -> Tensor:
@@ -114,13 +117,6 @@ def support(model: AttentionModel, output: ModelOutput) -> Tensor:
     own = terms.gather(2, decision[:, None, None].expand(-1, terms.shape[1], 1)).squeeze(2)
     others = (terms.sum(dim=2) - own) / (terms.shape[2] - 1)
     return (own - others).masked_fill(~output.mask, torch.nan)
-
-
-def percentile(values: Tensor, top: Tensor, items: Tensor) -> Tensor:
-    """(batch,) the share of the other items with a smaller value than the top item, ties half; by chance 1/2."""
-    own = at(values, top)
-    less, equal = (values < own[:, None]).sum(dim=1), (values == own[:, None]).sum(dim=1) - 1
-    return ((less + 0.5 * equal).double() / (items - 1)).where(own.isfinite(), torch.nan)
 
 
 def another_item(drawn: Tensor, top: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
