@@ -15,15 +15,12 @@ from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from lib import charts
-from lib.analysis import classification, summarise
-from lib.charts.comparison import OURS
 from lib.charts.distributions import box_of
 from lib.charts.erasure import in_bins
 from lib.charts.text import visible
 from lib.charts.theme import STATIC
 from lib.datasets.corpus import Instance
 from lib.quantity import RUN_COLUMNS, declare, tau_name
-from papers import published
 
 PAIR = ("attention", "gradient_times_input")
 NAME = "constructor"  # in an expression Vega takes it for what every object has, and draws nothing
@@ -84,19 +81,12 @@ def over_distance() -> pd.DataFrame:
 
 
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
-    scores = classification(frame[frame["encoder"].eq(frame["encoder"].iloc[0])])
-    ours = pd.concat([summarise(frame, [tau_name(PAIR)]), scores])
-    theirs = published.table("jain2019", "sst")
-    beside = published.compare(ours, theirs[~theirs["quantity"].str.contains("_class_")])
     titles = ("A title of a chart", "What to see in this chart.")
-    performance = beside[beside["quantity"].isin(["accuracy", "f1"])]
     return {
         "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
         "permuted": charts.boxes_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
         "adversary": charts.boxes_by_max_attention(frame, "jsd_exact", CLASSES, *titles),
         "jsd": charts.histogram_by_class(frame, "jsd_exact", CLASSES, "A title"),
-        "taus": charts.values_beside(beside[beside["unit"].eq("tau-b")], *titles, "tau-b", shared=True),
-        "performance": charts.values_beside(performance, *titles, "percent", True, {"f1": 0.5}),
         "tokens": token_curves(HOSTILE),
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
@@ -171,7 +161,6 @@ def test_nothing_to_draw_is_one_clear_sentence():
     said = {
         "'jsd_exact' is undefined or left out for all 720 rows": undefined,
         "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "projection", *titles),
-        "neither values of ours nor published ones": charts.values_beside(pd.DataFrame(), *titles, "tau-b"),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
         "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
     }
@@ -211,20 +200,6 @@ def test_a_long_text_is_shown_around_its_highest_weight_and_says_so():
         words = [word.text for word in ElementTree.fromstring(html.data).iter("bdi")]
         assert words == [f"w{i}" for i in range(first, first + 30)]
         assert f"tokens {first + 1:,} to {first + 30:,} of 20,000" in html.data
-
-
-def test_a_published_value_is_a_series_by_its_source_and_a_dashed_line_is_in_its_quantitys_panel():
-    scores = classification(instances(encoders=("bilstm",)))
-    printed = published.compare(scores, published.table("jain2019", "sst"))
-    drawn = charts.values_beside(printed, "Title", "See.", "percent").to_dict()
-    (rows,) = drawn["datasets"].values()
-    assert {row["series"] for row in rows} == {OURS, "Jain & Wallace 2019"}
-    alone = published.compare(scores, printed.iloc[:0])
-    ours = charts.values_beside(alone, "Title?", "See.", "percent", lines={"accuracy": 0.25, "f1": 0.75}).to_dict()
-    (rows,) = ours["datasets"].values()
-    assert ours["description"] == "Title? See. sst · BiLSTM."
-    assert {row["quantity"]: row["dashed"] for row in rows} == {"accuracy": 0.25, "F1": 0.75}
-    assert ours["spec"]["layer"][0]["mark"]["strokeDash"]
 
 
 def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_height():

@@ -3,7 +3,6 @@
 `enable()` turns on their theme. A new chart is a function in a module of its own (see lib/charts/theme.py).
 """
 
-from lib.charts.comparison import values_beside
 from lib.charts.curves import price, sweep, tradeoff
 from lib.charts.distributions import boxes, boxes_by_max_attention, histogram_by_class
 from lib.charts.erasure import jsd_differences, negative_differences

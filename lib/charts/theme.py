@@ -110,12 +110,10 @@ def panels(frame: pd.DataFrame, layers: Sequence[alt.Chart], height: int) -> alt
     return drawn.facet(column=in_order(alt.Column, "encoder"), row=in_order(alt.Row, "attention"))
 
 
-def facets(
-    frame: pd.DataFrame, layers: Sequence[alt.Chart], by: str, height: int | alt.Step, axes: int = 60
-) -> alt.FacetChart:
-    """As `panels` once for each value of the column `by`, at most ACROSS in a row; `axes`: pixels of the y axis."""
+def facets(frame: pd.DataFrame, layers: Sequence[alt.Chart], by: str, height: int) -> alt.FacetChart:
+    """As `panels` once for each value of the column `by`, at most ACROSS in a row."""
     across = min(ACROSS, frame[by].nunique())
-    width = min(WIDEST, (WIDTH - axes) // across - 18)
+    width = min(WIDEST, (WIDTH - 60) // across - 18)
     drawn = alt.layer(*layers, data=ordered(frame, by)).properties(width=width, height=height)
     return drawn.facet(facet=in_order(alt.Facet, by), columns=across)
 
@@ -136,10 +134,9 @@ def series_color(names: Sequence[str], column: str = "series", title: str | None
     return alt.Color(f"{column}:N", title=title, scale=alt.Scale(domain=names, range=list(COLORS[: len(names)])))
 
 
-def dashed_line(channel: str, at: str | float) -> alt.Chart:
-    """A dashed line across each panel at the mean of a column, or at a number: dashed_line("x", "median")."""
-    value = f"datum.{at}" if isinstance(at, str) else f"{at}"
-    line = alt.Chart().transform_calculate(line=value).mark_rule(color=INK, strokeDash=[4, 3])
+def dashed_line(channel: str, at: float) -> alt.Chart:
+    """A dashed line across each panel at a number of the axis x or y."""
+    line = alt.Chart().transform_calculate(line=f"{at}").mark_rule(color=INK, strokeDash=[4, 3])
     return line.encode(**{channel: "mean(line):Q"})  # one line, not one for each row
 
 
