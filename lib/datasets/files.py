@@ -153,17 +153,10 @@ def rows(folder: Path, splits: Sequence[str]) -> dict[str, list[Row]]:
     return records
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> dict:
-    """A JSON object; ValueError where a name is there twice."""
-    if len(record := dict(pairs)) < len(pairs):
-        raise ValueError("a name is there twice")
-    return record
-
-
 def record_of(line: str, where: str, advice: str = "each line must be one object") -> dict:
     """The JSON object of a line; where it is none a DataError that starts with `where` and ends in `advice`."""
     try:
-        record = json.loads(line, object_pairs_hook=_each_once)
+        record = json.loads(line)
         if "\\u" in line:  # an escape may be half a surrogate pair, which is no text
             json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
