@@ -96,6 +96,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "projection", *titles),
         "differences": charts.jsd_differences(frame, *titles),
         "negatives": charts.negative_differences(frame, *titles),
+        "plane": charts.plane(over_distance(), {"accuracy": "x", "jsd": "y"}, *titles),
     }
 
 
@@ -161,6 +162,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
     said = {
         "'jsd_exact' is undefined or left out for all 720 rows": undefined,
         "no text has a value of gap": charts.boxes(frame.assign(gap=np.nan), ["gap"], "projection", *titles),
+        "nothing of which both are known": charts.plane(over_distance(), {"a": "x", "b": "y"}, *titles),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
         "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
     }

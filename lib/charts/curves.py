@@ -1,10 +1,12 @@
 """Curves: quantities over a hyperparameter, and how far attention went against what that cost in the prediction."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from lib.charts.theme import INK, SHAPES, WIDTH, Empty, or_a_sentence, panels, series_color, titled
+from lib.charts.theme import INK, SHAPES, WIDTH, Empty, in_order, or_a_sentence, ordered, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 
@@ -86,3 +88,33 @@ def price(summary: pd.DataFrame, title: str, see: str) -> alt.TopLevelMixin:
         alt.Chart().mark_point(filled=True, size=70, opacity=1, tooltip=True).encode(x, y, color, shape),
     ]
     return titled(panels(both.drop(columns="table"), layers, 280), title, [see, "Bars: 95% intervals."])
+
+
+@or_a_sentence
+def plane(summary: pd.DataFrame, axes: Mapping[str, str], title: str, see: str) -> alt.TopLevelMixin:
+    """One quantity of each explanation against another, a point with its intervals; a panel for each model.
+
+    Args:
+        summary: of `summarise`. axes: how the names of the quantities begin, and the axis' title: of x, then of y.
+    """
+    sides = []
+    for start in axes:
+        rows = summary[summary["quantity"].str.startswith(start) & summary["value"].notna()]
+        rows = rows.assign(of=rows["quantity"].str.removeprefix(start).map(title_of))
+        sides.append(rows[["encoder", "of", "value", "low", "high"]])
+    both = sides[0].merge(sides[1], on=["encoder", "of"])
+    if both.empty:
+        raise Empty("there is nothing of which both are known")
+    cells = [(both[name] / (np.ptp(both[name]) + 1e-9) * n).round() for name, n in (("value_x", 4), ("value_y", 14))]
+    near = both.groupby([both["encoder"], *cells])["of"]  # which share one label
+    both["words"] = near.transform(", ".join).where(near.cumcount() == 0, "")
+    ends = [alt.Axis(title=name, format=".2~f", tickCount=6) for name in axes.values()]
+    x, y, bars = alt.X("value_x:Q", axis=ends[0]), alt.Y("value_y:Q", axis=ends[1]), alt.Chart().mark_rule(opacity=0.4)
+    layers = [
+        *(bars.encode(alt.X("low_x:Q"), y, x2="high_x"), bars.encode(x, alt.Y("low_y:Q"), y2="high_y")),
+        alt.Chart().mark_point(filled=True, size=60, opacity=1, tooltip=True).encode(x, y),
+        alt.Chart().mark_text(align="left", dx=6, dy=-6, fontSize=11, color=INK).encode(x, y, text="words:N"),
+    ]
+    both = ordered(both.assign(encoder=both["encoder"].map(title_of)), "encoder")
+    drawn = alt.layer(*layers, data=both).properties(width=WIDTH - 210, height=280)
+    return titled(drawn.facet(facet=in_order(alt.Facet, "encoder"), columns=1), title, [see, "Bars: 95% intervals."])
