@@ -202,7 +202,7 @@ def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokeniz
 
 
 @pytest.mark.parametrize(("kind", "options", "reads"), [("Bert", {}, 9), ("Roberta", {"pad_token_id": 1}, 7)])
-def test_texts_are_cut_to_what_the_model_reads(transformers, tokenizer, tmp_path, monkeypatch, kind, options, reads):
+def test_the_docs_model_is_measured_end_to_end(transformers, tokenizer, tmp_path, monkeypatch, kind, options, reads):
     monkeypatch.chdir(tmp_path)
     made = tiny(transformers, kind, num_labels=2, max_position_embeddings=9, **options).bfloat16()
     made.save_pretrained("mine")
@@ -217,20 +217,7 @@ def test_texts_are_cut_to_what_the_model_reads(transformers, tokenizer, tmp_path
     assert all(
         torch.equal(now, then.float()) for now, then in zip(own.model.parameters(), made.parameters(), strict=True)
     )
-
-
-def test_the_readmes_model_is_measured_from_end_to_end(transformers, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    labels = {0: "better", 1: "worse"}
-    tiny(transformers, num_labels=2, id2label=labels).save_pretrained("my_bert")
-    tokenizer.save_pretrained("my_bert")
-    (tmp_path / "my_bert.py").write_text(of_docs(1))
-    (own,) = own_model("my_bert.py", Run("planted"), corpus=corpus_of())
-    assert own.model.order == [1, 0]
-    assert len(own.corpus.test) == 6 and own.corpus.notes[-1].endswith("without a subword were left out.")
-    left_out = importance.quantity("loo", importance.leave_one_out)
-    quantities = [attention_weights, left_out]
+    quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out)]
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
-    measured = correlate(measure_all([own], quantities), [("attention", "loo")])
-    summary = summarise(measured).set_index("quantity")
+    summary = summarise(correlate(measure_all([own], quantities), [("attention", "loo")])).set_index("quantity")
     assert summary.loc["kendall_tau_attention_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6

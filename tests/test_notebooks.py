@@ -116,7 +116,7 @@ CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]
         "correlation",
         stories,
         ("dataset babi1", "encoders conv", "attentions dot", "seeds 0", "projection sparsegen:-3"),
-        ("is it so?", "against the words that decide", "asked “where is", "What we find"),
+        ("is it so?", "average precision", "asked “where is", "What we find"),
     ),
     (
         "adversary",
