@@ -68,7 +68,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "adversary_exact_jsd": "JSD of the optimum",
     "adversary_gradient_jsd": "JSD of the search",
     "attention_weights": "attention",
-    "gradient_times_input": "gradient × input",
+    "times": "×",
     "gradient_of_input": "gradient",
     "gradient_of_hidden": "gradient of hidden states",
     "leave_one_out_of_input": "leave-one-out",

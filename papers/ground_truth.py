@@ -15,14 +15,15 @@ from lib.analysis.statistics import Effect
 from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
 from lib.models import Displayed
-from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
+from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
 from lib.training.targets import TARGETS
 from papers.paper import Paper
 from papers.settings import Attentions, Encoders, Settings, setting
 
-ENCODERS = {"quick": ("bilstm", "average", "conv"), "paper": ("bilstm", "average", "conv", "flan-rnn")}
+ENCODERS = {"quick": ("bilstm", "average", "conv")}
+ENCODERS["paper"] = (*ENCODERS["quick"], "flan-rnn", "transformer")
 # Small models from random vectors, of which dozens are trained in minutes.
 SMALL = {"embedding_size": 50, "hidden_size": 64, "learning_rate": 3e-3, "epochs": 10, "patience": 10}
 DIALS = {  # of planted reviews; one is turned, the others stay
@@ -53,13 +54,19 @@ PAIRS = {  # name -> liars, honest models
 ADVERSARY_LAMBDA = ("lambda", 0.01)
 VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm")]
 VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
-STEPS = {"quick": 5, "paper": 50}  # of integrated gradients
+STEPS = {"quick": 20, "paper": 50}  # of integrated gradients
+WORDS = {"quick": 9, "paper": 12}  # of a planted text, whose subsets are all tried; of others the first
+COMPLETE = 1e-3  # of the change of the prediction: integrated gradients that miss more of it are not used
 SHORTCUTS = {"single": ("bilstm", "average", "conv"), "pair": ("bilstm", "conv")}  # average encoders know no order
-MOST_REAL = 200  # real texts of each model that are explained; of planted ones all
+MOST = {"quick": 60, "paper": 200}  # texts of each model that are explained; in profile paper all planted ones
 MARKED = ("eraser_movies", "imdb_counterfactual")  # people know the reason of these texts: they get no shortcut
 ATTACHED = declare("gradient_times_input_attached", "1", "gradient × input, through attention")
 FROM_UNKNOWN = declare("integrated_gradients_unknown", "fraction", "integrated gradients, from unknown")
+LEAVE_ONE_OUT = Quantity(  # with its sign: how far the predicted class's probability falls
+    "leave_one_out_of_input", lambda *of: importance.leave_one_out_with_sign(*of)["signed"], "fraction", CHANGE_BOUNDS
+)
 OF_HIDDEN = "leave_one_out_of_hidden"
+SCORES = ("reason_top", "model_top")  # of explanations, in findings
 MOVED = 0.05  # of the probability: permuting changes the prediction (Jain & Wallace 2019, section 4.2.2)
 TESTS = {  # of a model: the column of its texts, its sign, which direction the paper takes for a liar, what it reads
     "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1, "words"),
@@ -186,16 +193,24 @@ def clean(settings: Settings) -> list[Run]:
 # --- what is measured
 
 
-def explanations(steps: int = 50) -> list[Quantity]:
-    """Every explanation of a text: a value for each token, the largest first. steps: of integrated gradients."""
+def most_texts(settings: Settings) -> int | None:
+    """How many texts of each model are explained; None: all."""
+    return None if settings.profile == "paper" and is_planted(settings.dataset) else MOST[settings.profile]
+
+
+def explanations(settings: Settings) -> list[Quantity]:
+    """Every explanation of a text: a value for each token, the largest first; the last are the Shapley values."""
     make, integrated = importance.quantity, importance.integrated_gradients
+    enough = {"steps": STEPS[settings.profile], "tolerance": COMPLETE}
     ours = [attention_weights, importance.attention_times_norm, importance.attention_times_contribution]
     ours += [make("gradient_times_input", importance.gradient_times_input)]
     ours += [make(ATTACHED, importance.gradient_times_input, through_attention=True)]
     ours += [make("gradient_of_input", importance.gradient)]
-    ours += [make("integrated_gradients", integrated, steps=steps)]
-    ours += [make(FROM_UNKNOWN, integrated, steps=steps, baseline="unknown")]
-    return [*ours, importance.leave_one_out_with_sign, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
+    ours += [make("integrated_gradients", integrated, **enough)]
+    ours += [make(FROM_UNKNOWN, integrated, baseline="unknown", **enough)]
+    ours += [LEAVE_ONE_OUT, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
+    words = WORDS[settings.profile if is_planted(settings.dataset) else "quick"]
+    return [*ours, importance.self_attention, interventions.shapley(words)]
 
 
 # --- the papers' tests against liars
@@ -273,27 +288,30 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
 # --- what its findings read
 
 
-def tables(answers, reasons, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """What the findings read: of the models (reasons) and of those with shortcuts (copies) a row for each explanation.
+def tables(answers, measured, turned, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """What the findings read: of the models (measured) and of those with shortcuts (copies) a row for each explanation.
 
-    answers: every model on all texts, with attention_weights. suspicion: of `suspicions`.
+    answers: every model on all texts, with attention_weights. turned: those of DIALS. suspicion: of `suspicions`.
     """
-    reasons = reasons[reasons["variant"] != "adversary"]
-    reasons, copies = (by_explanation(rows, columns) for rows in (reasons, copies))
-    answers = add_entropies(answers, ["attention"])
-    return {"answers": answers, "reasons": reasons, "copies": copies, "suspicion": suspicion}
+    reasons = by_explanation(measured[measured["variant"] != "adversary"], columns)
+    answers, gap = add_entropies(answers, ["attention"]), declare("loo_less_attention", "fraction", None, (-1.0, 1.0))
+    if len(turned):
+        tops = [turned[f"reason_top_{name}"] for name in ("leave_one_out_of_input", "attention_weights")]
+        turned = add_entropies(turned, ["attention"]).assign(**{gap: tops[0] - tops[1]})
+    copies = by_explanation(copies, columns)
+    return {"answers": answers, "reasons": reasons, "dials": turned, "copies": copies, "suspicion": suspicion}
 
 
 def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """A row for each text and explanation (`of`): reason_top is whether its top word is part of the reason."""
+    """A row for each text and explanation (`of`), with each of SCORES and what chance gives."""
     if instances.empty:
         return instances
-    declare("reason_top", "fraction")
     instances = add_entropies(instances, ["attention"])
-    kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention", "reason_top_chance"]
-    tops = {title_of(name): instances[f"reason_top_{name}"].astype(float) for name in columns}
-    parts = [instances[kept].assign(of=title, reason_top=top) for title, top in tops.items()]
-    return pd.concat(parts, ignore_index=True)
+    scores = [declare(score, "fraction") for score in SCORES if f"{score}_chance" in instances]
+    kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention"]
+    rows = instances[kept + [f"{score}_chance" for score in scores]]
+    own = {name: {score: instances[f"{score}_{name}"].astype(float) for score in scores} for name in columns}
+    return pd.concat([rows.assign(of=title_of(name), **own[name]) for name in columns], ignore_index=True)
 
 
 def detection(tables: Mapping[str, pd.DataFrame], pair: str) -> Iterator[tuple]:

@@ -24,6 +24,7 @@ from lib.metrics.distances import probabilities
 from lib.models import Displayed
 from lib.quantity import RUN_COLUMNS
 from lib.training.targets import PEAK, TARGETS, target
+from papers import PAPERS
 from papers import ground_truth as parts
 
 
@@ -43,16 +44,19 @@ def test_the_reason_itself_scores_1_no_opinion_its_chance_and_ties_the_mean_over
 def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
     split = small.split((6, 8, 12, 9))
     texts = [[(1, 2), (3, 4)] for _ in split.instances]
-    columns = [column for one in parts.explanations(steps=4) for column in one.columns]
-    instances = measure(small.model(), [small.batch((6, 8, 12, 9))], parts.explanations(steps=4))
-    right = [np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
+    explanations = parts.explanations(PAPERS["ground_truth"].settings())
+    columns = [column for one in explanations for column in one.columns]
+    instances = measure(small.model(), [small.batch((6, 8, 12, 9))], explanations)
+    right = [-np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
     instances = instances.assign(right=right, none=[0 * values for values in right])
-    scored = ground_truth.against_reason(instances, [*columns, "right", "none"], texts)
-    assert {"leave_one_out_signed", "attention_times_norm", "integrated_gradients_unknown"} <= set(columns)
-    for score in ("reason_top", "reason_precision", "rationale_average_precision", "beyond_chance"):
+    scored = ground_truth.only_defined(instances, columns)
+    scored = ground_truth.against_reason(scored, [*columns, "right", "none"], texts)
+    assert {"self_attention_rollout", "attention_times_norm", "integrated_gradients_unknown", "shapley"} <= set(columns)
+    for score in ("reason_top", "reason_precision", "rationale_average_precision"):
         assert (scored[f"{score}_right"] == 1).all()
     assert scored["reason_top_none"].tolist() == scored["reason_top_chance"].tolist() == [2 / n for n in (6, 8, 12, 9)]
-    assert scored["beyond_chance_none"].tolist() == pytest.approx([0] * 4)
+    assert scored["rationale_average_precision_none"].equals(scored["rationale_average_precision_chance"])
+    assert scored["reason_top_shapley"].isna().tolist() == [False, False, True, False]
 
 
 def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
@@ -69,7 +73,7 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
     assert sorted(explained["instance"]) == expected and (explained["reason_top_chance"] < 1).all()
     nothing = ground_truth.explained([], [attention_weights])
     assert ground_truth.summarise_scores(nothing, ["attention_weights"], ["reason_top_{}"]).empty
-    assert ground_truth.along(nothing, ["attention_weights"]) == {} and nothing.empty
+    assert nothing.empty
 
 
 def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
@@ -89,22 +93,34 @@ def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
     assert sorted(ground_truth.explained([one], [attention_weights], texts=2)["instance"]) == [0, 6]
 
 
-def test_values_along_each_dial_and_the_matrix_are_means_of_their_texts():
-    random, datasets = np.random.default_rng(0), ["planted:cues=1", "planted:cues=4", "planted:noise=0.1"]
-    rows = pd.DataFrame({"dataset": np.repeat(datasets, 20), "instance": [*range(20)] * 3, "seed": 0})
+def test_cells_are_means_over_the_texts_of_each_model_beside_chance():
+    random, names = np.random.default_rng(0), ["planted:cues=1", "planted:cues=4", "planted:noise=0.1"]
+    rows = pd.DataFrame({"dataset": np.repeat(names, 20), "instance": [*range(20)] * 3, "seed": 0})
     rows = rows.assign(encoder="bilstm", attention="dot", projection="softmax", variant="base", layers=1)
-    rows = ground_truth.against_reason(
-        rows.assign(length=9, left_out=[()] * 60, values=[*random.random((60, 9))]), ["values"], [[(2, 4)]] * 20
-    )
-    means = rows.groupby("dataset")["beyond_chance_values"].mean()
-    curves = ground_truth.along(rows, ["values"])
-    assert list(curves) == ["cues", "noise"] and curves["cues"]["cues"].tolist() == [1, 4]
-    assert curves["cues"]["value"].tolist() == pytest.approx(means[datasets[:2]].tolist())
-    known = {"redundancy": ground_truth.turned_to(rows, "cues=4"), "not measured": rows[:0]}
-    (row,) = ground_truth.explanation_matrix(known, ["values"]).to_dict("records")
-    assert row["redundancy"].startswith(f"{means[datasets[1]]:.2f} (") and list(row) == ["redundancy"]
-    assert ground_truth.explanation_matrix({"none": rows[:0]}, ["values"]).empty
-    assert set(RUN_COLUMNS) <= set(rows)
+    values, right = [*random.random((60, 9))], [np.isin(np.arange(9), (2, 3)) * 1.0] * 60
+    rows = rows.assign(length=9, left_out=[()] * 60, values=values, right=right)
+    rows = ground_truth.against_reason(rows, ["values", "right"], [[(2, 4)]] * 10 + [[(0, 6)]] * 10)
+    means = rows.groupby("dataset")["reason_top_values"].mean()
+    summary = ground_truth.summarise_scores(rows, ["values", "right"], ["reason_top_{}", "reason_rank_{}"])
+    cells = ground_truth.cells_of(summary, "reason_top_").set_index(["model", "explanation"])
+    four, chance = cells.loc[names[1]], (2 / 9 + 6 / 9) / 2
+    assert list(four.index) == ["random", "values", "right"]
+    assert four["value"].tolist() == pytest.approx([chance, means.iloc[1], 1])
+    assert four["share"].tolist() == pytest.approx([0, (means.iloc[1] - chance) / (1 - chance), 1])
+    assert four["low"].isna().tolist() == [True, False, False]
+    table = ground_truth.explanation_table(summary, "reason_top_")[names[1]]
+    assert (table["random"], table["right"]) == (f"{chance:.2f}", "1.00 (1.00 to 1.00)")
+    assert ground_truth.cells_of(summary[:0], "reason_top_").empty and set(RUN_COLUMNS) <= set(rows)
+
+
+def test_an_explanation_that_is_undefined_in_most_texts_has_no_values():
+    values = {"few": [np.zeros(2), np.array([1.0, np.nan]), None, np.ones(2)]}
+    values |= {"most": [np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), None], "short": [None] * 4}
+    rows = ground_truth.only_defined(pd.DataFrame(values), ["few", "most", "short"])
+    assert [value is None for value in rows["few"]] == [False, True, True, False]
+    assert rows["most"].isna().all() and rows["short"].map(lambda value: value is None).all()
+    np.testing.assert_array_equal(rows["defined_few"], [1, 0, np.nan, 1])
+    np.testing.assert_array_equal(rows["defined_most"], [1, 0, 0, np.nan])
 
 
 def test_integrated_gradients_from_the_unknown_word_are_complete_and_credit_it_with_nothing():
@@ -127,12 +143,36 @@ def test_integrated_gradients_from_the_unknown_word_are_complete_and_credit_it_w
         importance.integrated_gradients(tested, given, baseline="mean")
 
 
+def test_rollout_and_attention_times_gradient_are_products_of_matrices_and_need_self_attention():
+    """Abnar & Zuidema's (2020) and Chefer et al.'s (2021) matrices of all pairs of words, then what is read out."""
+    tested, given = small.model("transformer", heads=2), small.batch((5, 3, 7))
+    inner, plain, outside = [], tested(given), torch.arange(9) >= given.lengths[:, None]
+    hidden = tested.encoder(tested.embedding(given.tokens), given.lengths, inner)
+    output = tested.from_hidden(hidden, plain.embeddings, given.mask, None)
+    assert torch.allclose(output.logits, plain.logits, atol=1e-12) and len(inner) == 2
+    assert all(torch.allclose(weights.sum(-1), torch.ones(()).double()) for weights in inner)
+    assert all((weights.movedim(3, 1)[outside] == 0).all() for weights in inner), "no word attends to padding"
+    *gradients, last = torch.autograd.grad(probabilities(output.logits).amax(dim=1).sum(), [*inner, output.attention])
+    found = importance.self_attention(tested, given, plain)
+    for row, real in enumerate(given.mask):
+        rolled, relevance = torch.eye(9).double(), torch.eye(9).double()
+        for weights, gradient in zip(inner, gradients, strict=True):
+            rolled = (weights[row].mean(0) + torch.eye(9)) / 2 @ rolled
+            relevance = relevance + (weights[row] * gradient[row]).relu().mean(0) @ relevance
+        read = output.attention[row]
+        assert torch.allclose(found["rollout"][row][real], (read @ rolled)[real])
+        expected = ((read * last[row]).relu() @ relevance)[real]
+        assert torch.allclose(found["times_gradient"][row][real], expected) and (expected > 0).any()
+    nothing = measure(small.model(), [given], [importance.self_attention])
+    assert nothing["self_attention_rollout"].map(np.isnan).map(all).all()
+
+
 def test_deletion_moves_the_prediction_as_texts_without_the_first_words_do():
     texts, tested = small.split((5, 12, 24)), small.model("conv")
     texts = replace(texts, instances=tuple(replace(one, rationale=((0, 1),)) for one in texts.instances))
     one = SimpleNamespace(model=tested, run=None, corpus=SimpleNamespace(test=texts))
     one.batches = lambda split, size: batches(texts, 2)
-    found, (given,) = ground_truth.explained([one], [attention_weights], deleting=True), batches(texts, 3)
+    found, (given,) = ground_truth.explained([one], [attention_weights]), batches(texts, 3)
     assert len(found) == 2 and found["deletion_chance"].notna().all()
     for text in found.to_dict("records"):
         order, words = np.argsort(-text["attention_weights"]), text["length"]
@@ -179,15 +219,20 @@ def test_shapley_values_are_the_mean_gain_over_all_orders_of_the_words(encoder):
         assert values[row] == pytest.approx(gains / len(list(permutations(range(words)))), abs=1e-9)
 
 
-def test_shapley_values_are_their_own_best_explanation_by_size():
-    tested, given = small.model(), small.batch((6, 8, 12, 9))
-    rows = measure(tested, [given], [attention_weights, shapley(), replace(shapley(), name="right")])
-    rows = rows.assign(instance=7, right=rows["right"].map(lambda values: values if values is None else -values))
-    scored = ground_truth.against_shapley(rows, ["attention_weights", "right"])
-    assert len(scored) == 3 and set(scored["instance"]) == {7}
-    assert scored["agreement_right"].min() > 0.999 and (scored["reason_top_right"] == 1).all()
-    assert (scored["beyond_chance_right"] == 1).all() and (scored["agreement_attention_weights"] < 1).all()
-    assert ground_truth.against_shapley(rows.drop(columns="shapley"), ["right"]).empty
+def test_the_models_reason_itself_scores_1_and_no_opinion_its_exact_chance():
+    rows = measure(small.model(), [small.batch((6, 8, 12, 9))], [attention_weights, shapley()])
+    negated = [None if values is None else -values for values in rows["shapley"]]
+    rows = rows.assign(integrated_gradients=negated, none=[np.zeros(length) for length in rows["length"]])
+    scored = ground_truth.against_model(rows, ["shapley", "integrated_gradients", "none"])
+    assert scored["model_top_chance"].isna().tolist() == [False, False, True, False], "it has too many words"
+    scored = scored[scored["model_top_chance"].notna()]
+    tops = scored[["model_top_shapley", "signed_model_top_shapley", "model_top_integrated_gradients"]]
+    assert (tops == 1).all(axis=None) and (scored["signed_model_top_integrated_gradients"] < 1).all()
+    assert scored["agreement_shapley"].min() > 0.999 and scored["agreement_integrated_gradients"].min() > 0.999
+    assert scored["signed_agreement_integrated_gradients"].max() < -0.999 and scored["agreement_none"].isna().all()
+    shares = [(values >= values.max() / 2).mean() for values in scored["shapley"].map(np.abs)]
+    assert scored["model_top_chance"].tolist() == scored["model_top_none"].tolist() == pytest.approx(shares)
+    assert ground_truth.against_model(rows, ["none"]) is rows
 
 
 def suspicion(**kinds: list) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from lib.analysis.correlation import taus as pair_taus
 from lib.analysis.measuring import BATCH, measure
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
-from lib.analysis.summaries import rows_where, summarise
+from lib.analysis.summaries import summarise
 from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
@@ -30,37 +30,60 @@ FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SAME_ACCURACY = 0.02  # at most so far below that of an honest model
 FOUND = 0.9  # of the liars, by the threshold whose false alarms are counted
 FEW_MODELS = 10  # of liars or honest ones: fewer are no evidence about a test
-USED = 0.01  # of the probability: the size of the Shapley value of a word that the model uses
+SHARE = 0.5  # of the largest Shapley value in a text: words that are worth as much are the model's reason
+# The explanations with signs: below 0 where a word speaks against the prediction.
+SIGNED = ("attention_times_contribution", "integrated_gradients", "integrated_gradients_unknown")
+SIGNED += ("leave_one_out_of_input", "shapley", "chance")
 
 
 def against_reason(instances: pd.DataFrame, columns: Iterable[str], rationales: Rationales) -> pd.DataFrame:
     """The rows with how well each explanation, a column of values (token,), finds the rationale, and what chance gives.
 
-    Columns of `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale;
-    ..._precision_, how many of the R tokens of the rationale are among the top R; ..._rank_, the rank, from 1, of the
-    last of them (both Bastings et al. 2022); of equal values the expectation over all their orders.
-    beyond_chance_<name>: average precision as a share of what lies between chance (0) and 1.
+    A reason has no sign (a negated cue speaks against the label), so values count by their size. Columns of
+    `add_average_precision`, and of SCORES: reason_top_<name>, is the top token one of the rationale; ..._precision_,
+    how many of the R tokens of the rationale are among the top R; ..._rank_, the rank, from 1, of the last of them
+    (both Bastings et al. 2022); of equal values the expectation over all their orders. NaN without values.
     """
-    columns, reasons, scored = list(columns), marked_tokens(instances, rationales), {}
-    for name in ("chance", *columns):
-        values = np.full((len(instances), len(SCORES)), np.nan)
-        for row, reason in enumerate(reasons):
-            if reason is not None:
-                own = np.zeros(len(reason)) if name == "chance" else instances[name].iloc[row]
-                values[row] = hits(np.asarray(own, dtype=np.float64), reason)
-        for (score, title), of_score in zip(SCORES.items(), values.T, strict=True):
+    reasons, scored = marked_tokens(instances, rationales), {}
+    sizes = {name: [None if own is None else np.abs(own) for own in instances[name]] for name in columns}
+    sizes = {"chance": [np.zeros(length) for length in instances["length"]]} | sizes
+    for name, values in sizes.items():
+        found = [hits(*pair) for pair in zip(values, reasons, strict=True)]
+        for (score, title), of_score in zip(SCORES.items(), np.array(found).reshape(-1, len(SCORES)).T, strict=True):
             unit = "tokens" if score == "rank" else "fraction"
             scored[declare(f"reason_{score}_{name}", unit, f"{title_of(name)}, {title}")] = of_score
-    instances = add_average_precision(instances, {name: name for name in columns}, rationales).assign(**scored)
-    chance = instances[f"{PREFIX}chance"]
-    for name in columns:
-        own = declare(f"beyond_chance_{name}", "fraction", f"{title_of(name)} / beyond chance", (-np.inf, 1.0))
-        instances[own] = (instances[PREFIX + name] - chance) / (1 - chance)
-    return instances
+    sized = instances.assign(**{name: pd.Series(sizes[name], instances.index, object) for name in columns})
+    precisions = add_average_precision(sized, {name: name for name in columns}, rationales).filter(like=PREFIX)
+    return pd.concat([instances, pd.DataFrame(scored, instances.index), precisions], axis=1)
 
 
-def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
-    """The SCORES of one ranking: values (token,), the largest first; reason (token,) bool."""
+def against_model(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """The rows with how well each explanation finds what words are worth to the model, where `shapley` is one of them.
+
+    model_top_<name>: is its top token, by size, one whose Shapley value is, by size, at least SHARE of the largest?
+    agreement_<name>: tau-b with the Shapley values, by size. signed_model_top_ and signed_agreement_: of SIGNED, with
+    their signs. Of chance exactly; NaN for a text without Shapley values.
+    """
+    if "shapley" not in columns:
+        return instances
+    ranked = {"chance": [np.zeros(length) for length in instances["length"]]}
+    ranked, scored = ranked | {name: list(instances[name]) for name in columns}, {}
+    for sign, part in (("", np.abs), ("signed_", np.asarray)):
+        some = {name: values for name, values in ranked.items() if not sign or name in SIGNED}
+        some = {name: [None if own is None else part(own) for own in values] for name, values in some.items()}
+        reasons = [None if own is None else own >= SHARE * own.max() for own in some["shapley"]]
+        for name, values in some.items():
+            top = declare(f"{sign}model_top_{name}", "fraction", f"{title_of(name)}, top-1 of the model's")
+            scored[top] = [hits(*pair)[0] for pair in zip(values, reasons, strict=True)]
+            tau = declare(f"{sign}agreement_{name}", "tau-b", title_of(name))
+            scored[tau] = pair_taus(values, some["shapley"])[0]
+    return pd.concat([instances, pd.DataFrame(scored, instances.index)], axis=1)
+
+
+def hits(values: np.ndarray | None, reason: np.ndarray | None) -> tuple[float, float, float]:
+    """The SCORES of one ranking: values (token,), the largest first; reason (token,) bool. NaN where all are it."""
+    if values is None or reason is None or not 0 < reason.sum() < len(reason):
+        return (np.nan,) * len(SCORES)
     size, last = reason.sum(), np.sort(values)[-reason.sum()]
     above, tied = values > last, values == last
     precision = (reason[above].sum() + reason[tied].mean() * (size - above.sum())) / size
@@ -69,26 +92,32 @@ def hits(values: np.ndarray, reason: np.ndarray) -> tuple[float, float, float]:
     return reason[values == values.max()].mean(), precision, rank
 
 
-def explained(
-    trained: Iterable[Trained],
-    quantities: Sequence[Quantity],
-    more: Sequence[Quantity] = (),
-    texts: int | None = None,
-    deleting: bool = False,
-) -> pd.DataFrame:
-    """Runs, each measured on the test texts of its corpus that are `answered_right`, at most so many.
-
-    `quantities` are explanations, a value for each token each; `more` are not. deleting: also `add_deletion`.
-    """
-    trained, columns = list(trained), [column for one in quantities for column in one.columns]
-    frames = [pd.DataFrame(columns=["dataset", "encoder", "variant", "reason_top_chance"])]
+def explained(trained: Iterable[Trained], explanations: Sequence[Quantity], texts: int | None = None) -> pd.DataFrame:
+    """Runs, each measured on the test texts of its corpus that are `answered_right`, and scored."""
+    trained, columns = list(trained), [column for one in explanations for column in one.columns]
+    frames = [pd.DataFrame(columns=[*RUN_COLUMNS, "seed", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
-            rows = measure(one.model, answered_right(one, texts), [*quantities, *more], one.run, progress)
-            rows = add_deletion(one, rows, columns, texts) if deleting and len(rows) else rows
-            frames.append(against_reason(rows, columns, [text.rationale for text in one.corpus.test.instances]))
+            rows = measure(one.model, answered_right(one, texts), explanations, one.run, progress)
+            rows = only_defined(rows, columns)
+            rows = add_deletion(one, rows, columns, texts) if len(rows) else rows
+            rows = against_reason(rows, columns, [text.rationale for text in one.corpus.test.instances])
+            frames.append(against_model(rows, columns))
     both = pd.concat(frames[1:] or frames, ignore_index=True)
     return both[both["reason_top_chance"].notna()]
+
+
+def only_defined(rows: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """The rows of a run with None for the values of an explanation that are NaN; for all, where most texts' are.
+
+    defined_<name>: whether they are none of these, 1 or 0; NaN where they were not computed.
+    """
+    for name in columns:
+        known = np.array([np.nan if own is None else not np.isnan(own).any() for own in rows[name]], dtype=float)
+        most = (known == 1).sum() > (known == 0).sum()
+        values = rows[name].astype(object).where((known == 1) & most, None)
+        rows = rows.assign(**{name: values, declare(f"defined_{name}", "fraction"): known})
+    return rows
 
 
 def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], texts: int | None) -> pd.DataFrame:
@@ -136,25 +165,6 @@ def add_changed(answers: pd.DataFrame, texts: Sequence[Instance]) -> pd.DataFram
     return answers.assign(**{declare("changed", "fraction"): changed.where(others[answers["instance"]] >= 0)})
 
 
-def against_shapley(instances: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Explanations held against the exact Shapley values of the model's own words, by size: rows of `explained`.
-
-    The reason of a text are the words whose value is larger than USED, for the model or against it; an explanation's
-    values count by their size too. agreement_<name> is its rank correlation with the Shapley values, tau-b. Texts
-    without Shapley values, the longer ones, are left out.
-    """
-    if "shapley" not in instances:
-        return instances[:0]
-    rows = instances[instances["shapley"].notna()].reset_index(drop=True)
-    rows = rows.assign(**{name: rows[name].map(np.abs) for name in columns})
-    worth = rows["shapley"].map(np.abs).tolist()
-    spans = [[(place, place + 1) for place in np.flatnonzero(values > USED)] for values in worth]
-    scored = against_reason(rows.assign(instance=rows.index), columns, spans).assign(instance=rows["instance"])
-    for name in columns:
-        scored[declare(f"agreement_{name}", "tau-b", title_of(name))] = pair_taus(rows[name].tolist(), worth)[0]
-    return scored[scored["reason_top_chance"].notna()]
-
-
 # --- tables of what was found
 
 
@@ -164,47 +174,28 @@ def summarise_scores(instances: pd.DataFrame, columns: Sequence[str], scores: Se
     return summarise(instances, [name for name in names if name in instances] if len(instances) else [])
 
 
-def turned_to(rows: pd.DataFrame, dial: str) -> pd.DataFrame:
-    """The rows of the datasets whose name ends with a dial and its value, "cues=4"."""
-    return rows[rows["dataset"].astype(str).str.endswith(dial)]
+def cells_of(summary: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Rows of `summarise` whose quantity starts with `score`, as cells of explanations by models.
 
-
-def along(turned: pd.DataFrame, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """For each dial of datasets such as "planted:cues=2": `summarise` of beyond_chance_<name> at its values.
-
-    These are in the column of the dial's name.
+    Columns model, by what tells them apart, explanation, value, low and high, share: how much of the way from chance to
+    1 it is. What chance gives, `random`, is known: it has no interval.
     """
-    dials = turned["dataset"].astype(str).str.extract(r":(\w+)=")[0]
-    curves = {}
-    for dial, rows in turned.groupby(dials, sort=False):
-        summary = summarise_scores(rows, columns, ["beyond_chance_{}"])
-        curves[dial] = summary.assign(**{dial: summary["dataset"].str.rpartition("=")[2].astype(float)})
-    return curves
+    some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
+    varies = [name for name in RUN_COLUMNS[:5] if some[name].nunique() > 1] or ["encoder"]
+    models, names = some[varies].astype(str), some["quantity"].str.removeprefix(score).replace("chance", "random")
+    cells = some.assign(model=models.map(title_of).agg(" · ".join, axis=1), explanation=names.map(title_of))
+    chance = cells["model"].map(cells[names == "random"].set_index("model")["value"]).astype(float)
+    cells = cells.assign(share=(cells["value"] - chance) / (1 - chance))
+    cells.loc[names == "random", ["low", "high"]] = np.nan
+    return cells
 
 
 def explanation_table(summary: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Rows of `summarise` whose quantity starts with `score`, as explanations by models: values (95% interval) as text.
-
-    Models are the column `model`, or named by what tells them apart.
-    """
-    some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
-    if some.empty:
-        return pd.DataFrame()
-    names = ("dataset", "encoder", "attention", "projection", "variant")
-    varies = ["model"] if "model" in some else [name for name in names if some[name].nunique() > 1] or ["encoder"]
-    cells = [f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in some[["value", "low", "high"]].to_numpy()]
-    explanations = some["quantity"].str.removeprefix(score).map(title_of)
-    models = some[varies].map(title_of).agg(" · ".join, axis=1)
-    table = pd.DataFrame({"explanation": explanations, "model": models, "cell": cells})
-    return table.pivot_table("cell", "explanation", "model", aggfunc="first", sort=False)
-
-
-def explanation_matrix(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """Explanations (rows) by what is known (columns): beyond_chance of each in the plain BiLSTM, as text."""
-    plain = {"encoder": "bilstm", "variant": "base", "projection": "softmax"}
-    known = {name: rows_where(rows, plain) for name, rows in parts.items() if len(rows)}
-    tables = [summarise_scores(rows, columns, ["beyond_chance_{}"]).assign(model=name) for name, rows in known.items()]
-    return explanation_table(pd.concat(tables), "beyond_chance_") if tables else pd.DataFrame()
+    """`cells_of` as a table of explanations by models: values (95% interval) as text."""
+    cells = cells_of(summary, score)
+    rows = cells[["value", "low", "high"]].to_numpy()
+    texts = [f"{value:.2f} ({low:.2f} to {high:.2f})".removesuffix(" (nan to nan)") for value, low, high in rows]
+    return cells.assign(text=texts).pivot_table("text", "explanation", "model", aggfunc="first", sort=False)
 
 
 def one_text(measured: pd.DataFrame, columns: Sequence[str], corpus: Corpus, show_text: bool) -> pd.DataFrame:

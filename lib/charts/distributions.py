@@ -7,16 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib.analysis.summaries import with_class_names
-from lib.charts.theme import (
-    Empty,
-    caption_of_rows,
-    dashed_line,
-    facets,
-    or_a_sentence,
-    panels,
-    series_color,
-    titled,
-)
+from lib.charts.theme import Empty, caption_of_rows, dashed_line, facets, or_a_sentence, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
 AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks, and what to see

@@ -1,6 +1,6 @@
-"""Importance from attention alone: times what it weighs.
+"""Importance from attention: times what it weighs, and through the layers of a Transformer.
 
-The attended vector is the sum of alpha_t h_t: a weight alone says nothing about h_t.
+The attended vector is the sum of alpha_t h_t: a weight alone says nothing about h_t, nor from which words that is.
 """
 
 import torch
@@ -9,6 +9,8 @@ from torch import Tensor
 from lib.datasets.batches import Batch
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
+from lib.models.evaluation import gradients_enabled
+from lib.models.transformer import Transformer
 from lib.quantity import Quantity
 
 
@@ -36,7 +38,32 @@ def times_contribution(model: AttentionModel, batch: Batch, output: ModelOutput)
     return (output.attention * terms.gather(2, own).squeeze(2)).masked_fill(~output.mask, 0)
 
 
-attention_times_norm = Quantity("attention_times_norm", times_norm, "1", title="attention × norm")
-attention_times_contribution = Quantity(
-    "attention_times_contribution", times_contribution, "1", title="attention × contribution"
-)
+attention_times_norm = Quantity("attention_times_norm", times_norm, "1")
+attention_times_contribution = Quantity("attention_times_contribution", times_contribution, "1")
+
+
+def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+    """From a Transformer's read-out over its last states down to the words: (batch, token) each; NaN for others.
+
+    rollout (Abnar & Zuidema 2020, Eq. 1): through each layer go half its heads' mean and half the residual.
+    times_gradient (Chefer et al. 2021, Eq. 5 and 6): all of the residual, and the mean of the weights times their
+    gradients, of the predicted class's probability, where above 0.
+    """
+    if not isinstance(getattr(model, "encoder", None), Transformer):
+        return dict.fromkeys(LAYERS, torch.full_like(output.attention, torch.nan))
+    inner = []  # the weights of each layer, (batch, head, word, word)
+    with gradients_enabled(model):
+        hidden = model.encoder(output.embeddings.detach().requires_grad_(), batch.lengths, inner)
+        own = model.from_hidden(hidden, output.embeddings, batch.mask, None)
+        largest = probabilities(own.logits.double()).amax(dim=-1)
+        *gradients, last = torch.autograd.grad(largest.sum(), [*inner, own.attention])
+    rolled, relevance = own.attention, (own.attention * last).clamp(min=0)
+    for weights, gradient in zip(reversed(inner), reversed(gradients), strict=True):
+        rolled = (rolled + (rolled[:, None] @ weights.mean(dim=1)).squeeze(1)) / 2
+        products = (weights * gradient).clamp(min=0).mean(dim=1)
+        relevance = relevance + (relevance[:, None] @ products).squeeze(1)
+    return {name: value.masked_fill(~batch.mask, 0) for name, value in zip(LAYERS, (rolled, relevance), strict=True)}
+
+
+LAYERS = {"rollout": "fraction", "times_gradient": "1"}
+self_attention = Quantity("self_attention", through_layers, LAYERS)

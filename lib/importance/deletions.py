@@ -230,7 +230,7 @@ def _later(
     """
     words, texts, _ = inputs.shape
     rows, back, least = last - first, 0, ROUNDINGS * torch.finfo(inputs.dtype).eps
-    states = inputs.new_zeros(2, rows, texts, direction.size)  # twice the hidden ones, and the cells
+    states = inputs.new_zeros(2, rows, texts, direction.state_weight.shape[1])  # twice the hidden ones, and the cells
     for state, of_text in zip(states, passed, strict=True):  # without a word, its predecessor's stays
         state[max(1 - first, 0) :] = of_text[max(first, 1) - 1 : last - 1]
     gates, whole = inputs.new_empty(rows, texts, inputs.shape[2]), read(passed[0], slice(None))

@@ -131,9 +131,5 @@ def share_of_largest(model: AttentionModel, batch: Batch, output: ModelOutput) -
 
 
 top_word_share = Quantity(
-    "top_word_share",
-    share_of_largest,
-    "fraction",
-    title="leave-one-out of the top word / largest",
-    max_tokens=MAX_TOKENS,
+    "top_word_share", share_of_largest, "fraction", None, "leave-one-out of the top word / largest", MAX_TOKENS
 )

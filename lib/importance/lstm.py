@@ -38,11 +38,6 @@ class Recurrence:
         bias = (lstm.bias_ih_l0 + lstm.bias_hh_l0) * scale
         return cls(lstm.weight_ih_l0 * scale[:, None], bias, lstm.weight_hh_l0 * scale[:, None] / 2)
 
-    @property
-    def size(self) -> int:
-        """The number of hidden units of one direction."""
-        return self.state_weight.shape[1]
-
     def advance(self, gates: Tensor, twice: Tensor, cell: Tensor) -> None:
         """One step of all rows, in place. gates (row, 4 hidden) holds the inputs and then tanh of the gates;
         twice, cell (row, hidden) hold the states before and then after."""
@@ -55,8 +50,8 @@ class Recurrence:
     def run(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """(twice the hidden states, cells), each (word, row, hidden); `inputs` becomes tanh of the gates in place."""
         words, rows, _ = inputs.shape
-        states, cells = inputs.new_empty(2, words, rows, self.size)
-        twice, cell = inputs.new_zeros(2, rows, self.size)
+        states, cells = inputs.new_empty(2, words, rows, self.state_weight.shape[1])
+        twice, cell = inputs.new_zeros(2, *states.shape[1:])
         for word in range(words):
             self.advance(inputs[word], twice, cell)
             states[word], cells[word] = twice, cell

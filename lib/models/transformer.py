@@ -21,11 +21,12 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(Layer(hidden_size, heads, dropout) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, embedded: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, embedded: Tensor, lengths: Tensor, inner: list[Tensor] | None = None) -> Tensor:
+        """(batch, word, hidden). The weights of each layer, (batch, head, word, word), are added to a list `inner`."""
         inside = torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]
         hidden = self.dropout(self.input(embedded) + positions(embedded.shape[1], self.hidden_size).to(embedded))
         for layer in self.layers:
-            hidden = layer(hidden, inside)
+            hidden = layer(hidden, inside, inner)
         return hidden
 
 
@@ -40,12 +41,17 @@ class Layer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(2))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, hidden: Tensor, inside: Tensor) -> Tensor:
-        """(batch, word, size), by torch's own kernel, which need not hold the weights of all pairs."""
+    def forward(self, hidden: Tensor, inside: Tensor, inner: list[Tensor] | None = None) -> Tensor:
+        """(batch, word, size), by torch's own kernel, which need not hold the weights of all pairs; or with `inner`."""
         projected = (part(hidden).unflatten(2, (self.heads, -1)) for part in (self.query, self.key, self.value))
         query, key, value = (part.transpose(1, 2) for part in projected)
-        dropout = self.dropout.p if self.training else 0.0
-        attended = scaled_dot_product_attention(query, key, value, inside[:, None, None], dropout)
+        if inner is None:
+            dropout = self.dropout.p if self.training else 0.0
+            attended = scaled_dot_product_attention(query, key, value, inside[:, None, None], dropout)
+        else:
+            scores = query @ key.mT / math.sqrt(query.shape[-1])
+            inner.append(scores.masked_fill(~inside[:, None, None], -torch.inf).softmax(dim=-1))
+            attended = self.dropout(inner[-1]) @ value
         hidden = self.norms[0](hidden + self.dropout(self.output(attended.transpose(1, 2).flatten(2))))
         return self.norms[1](hidden + self.dropout(self.inner(hidden)))
 
