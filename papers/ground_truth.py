@@ -289,17 +289,18 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
 
 
 def tables(answers, measured, turned, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """What the findings read: of the models (measured) and of those with shortcuts (copies) a row for each explanation.
+    """What the findings read: a row for each explanation of models (measured; of real texts `people`) and copies.
 
     answers: every model on all texts, with attention_weights. turned: those of DIALS. suspicion: of `suspicions`.
     """
-    reasons = by_explanation(measured[measured["variant"] != "adversary"], columns)
+    planted = measured["dataset"].map(is_planted).astype(bool)
+    parts = {"reasons": measured[planted & (measured["variant"] != "adversary")], "people": measured[~planted]}
+    parts = {name: by_explanation(rows, columns) for name, rows in (parts | {"copies": copies}).items()}
     answers, gap = add_entropies(answers, ["attention"]), declare("loo_less_attention", "fraction", None, (-1.0, 1.0))
     if len(turned):
         tops = [turned[f"reason_top_{name}"] for name in ("leave_one_out_of_input", "attention_weights")]
         turned = add_entropies(turned, ["attention"]).assign(**{gap: tops[0] - tops[1]})
-    copies = by_explanation(copies, columns)
-    return {"answers": answers, "reasons": reasons, "dials": turned, "copies": copies, "suspicion": suspicion}
+    return parts | {"answers": answers, "dials": turned, "suspicion": suspicion}
 
 
 def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

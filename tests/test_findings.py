@@ -399,7 +399,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
     if notebook == "ground_truth":
         answers = rows("dataset", "planted")
         right = answers[answers["label"] == answers["prediction"]]  # as they are measured
-        return {"answers": answers, "reasons": right, "copies": right, "suspicion": pd.DataFrame()}
+        return {"answers": answers, "suspicion": pd.DataFrame()} | dict.fromkeys(("reasons", "people", "copies"), right)
     encoders = ("flan-rnn", "flan-conv", "flan-noenc") if notebook == "erasure" else ("bilstm", "average")
     return {"measured": rows("encoder", *encoders)}
 
