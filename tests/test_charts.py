@@ -132,6 +132,21 @@ def test_no_chart_grows_with_the_number_of_instances():
         assert sum(map(len, chart.to_dict()["datasets"].values())) < 5_000, name
 
 
+def test_a_heat_map_shows_every_value_with_its_interval_in_the_order_given():
+    rows = [(NAME, "one", "random", 0.15, np.nan, np.nan, 0.0), (NAME, "one", "<b>", 0.9, 0.8, 1.0, 0.88)]
+    names = ["encoder", "condition", "explanation", "value", "low", "high", "share"]
+    cells = pd.DataFrame([*rows, ("conv", "two", "random", 0.2, np.nan, np.nan, 0.0)], columns=names)
+    spec = charts.heat_map(cells, "condition", "encoder", "A title", "What to see.").to_dict()
+    (data,) = spec["datasets"].values()
+    assert [(row["explanation"], row["value"], row["interval"], row["share"]) for row in data] == [
+        *(("random", ".15", "", 0.0), ("<b>", ".90", ".80 – 1.00", 0.88), ("random", ".20", "", 0.0))
+    ]
+    svg = vl_convert.vegalite_to_svg(spec)
+    assert svg.index(">random<") < svg.index(">&lt;b&gt;<") and svg.count(">.80 – 1.00<") == 1 and "NaN" not in svg
+    assert 300 < float(svg.split('width="')[1].split('"')[0]) <= 765
+    assert rf"\"{NAME}\"" not in json.dumps(vl_convert.vegalite_to_vega(spec)), "in an expression"
+
+
 def test_token_curves_show_each_token_as_text():
     svg = vl_convert.vegalite_to_svg(token_curves(HOSTILE).to_dict())
     assert "&lt;script&gt;alert" in svg and "<script" not in svg and "quoted" in svg
@@ -165,6 +180,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
         "nothing of which both are known": charts.plane(over_distance(), {"a": "x", "b": "y"}, *titles),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
         "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
+        "no explanation was scored": charts.heat_map(pd.DataFrame(), "condition", "encoder", *titles),
     }
     for reason, sentence in said.items():
         assert sentence.data.startswith("<p>Nothing to draw: ") and sentence.data.endswith(f"{reason}.</p>")

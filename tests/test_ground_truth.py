@@ -107,9 +107,9 @@ def test_cells_are_means_over_the_texts_of_each_model_beside_chance():
     assert list(four.index) == ["random", "values", "right"]
     assert four["value"].tolist() == pytest.approx([chance, means.iloc[1], 1])
     assert four["share"].tolist() == pytest.approx([0, (means.iloc[1] - chance) / (1 - chance), 1])
-    assert four["low"].isna().tolist() == [True, False, False]
+    assert four["low"].isna().tolist() == [True, False, False] and four.loc["right", "low"] == 1 - 1 / 20
     table = ground_truth.explanation_table(summary, "reason_top_")[names[1]]
-    assert (table["random"], table["right"]) == (f"{chance:.2f}", "1.00 (1.00 to 1.00)")
+    assert (table["random"], table["right"]) == (f"{chance:.2f}", "1.00 (0.95 to 1.00)")
     assert ground_truth.cells_of(summary[:0], "reason_top_").empty and set(RUN_COLUMNS) <= set(rows)
 
 

@@ -169,9 +169,16 @@ def add_changed(answers: pd.DataFrame, texts: Sequence[Instance]) -> pd.DataFram
 
 
 def summarise_scores(instances: pd.DataFrame, columns: Sequence[str], scores: Sequence[str]) -> pd.DataFrame:
-    """`summarise` of scores, such as "reason_top_{}", of each explanation and of chance; no row of an empty table."""
+    """`summarise` of scores, such as "reason_top_{}", of each explanation and of chance; no row of an empty table.
+
+    The interval of a fraction reaches at least one text of n further: the bootstrap's is empty where all are alike.
+    """
     names = [score.format(name) for score in scores for name in ("chance", *columns)]
-    return summarise(instances, [name for name in names if name in instances] if len(instances) else [])
+    summary = summarise(instances, [name for name in names if name in instances] if len(instances) else [])
+    for end, step, further in (("low", -1, np.minimum), ("high", 1, np.maximum)):
+        ends = further(summary[end], (summary["value"] + step / summary["n"]).clip(0, 1))
+        summary[end] = summary[end].where(summary["unit"] != "fraction", ends)
+    return summary
 
 
 def cells_of(summary: pd.DataFrame, score: str) -> pd.DataFrame:

@@ -6,5 +6,6 @@
 from lib.charts.curves import plane, price, sweep, tradeoff
 from lib.charts.distributions import boxes, boxes_by_max_attention, histogram_by_class
 from lib.charts.erasure import jsd_differences, negative_differences
+from lib.charts.heat import heat_map
 from lib.charts.text import attention_of_texts, attention_text, token_curves
 from lib.charts.theme import MIME, Empty, enable, or_a_sentence
