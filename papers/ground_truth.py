@@ -88,10 +88,8 @@ TESTS = {  # of a model: the column of its texts, its sign, which direction the 
 READS = {test: reads for test, (_, _, reads) in TESTS.items()}
 OF_MODELS = {"accuracy": "accuracy", "attention_on_rationale": "mass on the reason"}
 OF_MODELS |= {"without_reason": "need of the reason", "entropy_of_attention": "entropy"}
-LITTLE_MASS, SAME_NEED = (
-    0.05,
-    0.05,
-)  # of attention on the reason; of the probability that the prediction loses without it
+LITTLE_MASS = 0.05  # of attention on the reason
+SAME_NEED = 0.05  # of the probability: how far the prediction moves without the reason
 
 
 @dataclass(frozen=True)
@@ -123,11 +121,10 @@ def models(settings: Settings) -> list[Run]:
 
 
 def variants(settings: Settings) -> list[Run]:
-    """In profile paper the BiLSTM's variants: tied, with masked words, sparse, uniform, and a trained adversary."""
+    """In profile paper the BiLSTM's variants: tied, with masked words, sparse and uniform."""
     seeds = settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ()
     bases = [settings.run("bilstm", "additive", seed) for seed in seeds]
-    others = [{"variant": "adversary", "base": base, "options": (ADVERSARY_LAMBDA,)} for base in bases]
-    return [replace(base, **change) for base, other in zip(bases, others, strict=True) for change in (*VARIANTS, other)]
+    return [replace(base, **change) for base in bases for change in VARIANTS]
 
 
 def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dials: tuple[str, ...] = ()) -> list[Run]:
@@ -294,7 +291,7 @@ def tables(answers, measured, turned, copies, suspicion, columns: Sequence[str])
     answers: every model on all texts, with attention_weights. turned: those of DIALS. suspicion: of `suspicions`.
     """
     planted = measured["dataset"].map(is_planted).astype(bool)
-    parts = {"reasons": measured[planted & (measured["variant"] != "adversary")], "people": measured[~planted]}
+    parts = {"reasons": measured[planted], "people": measured[~planted]}
     parts = {name: by_explanation(rows, columns) for name, rows in (parts | {"copies": copies}).items()}
     answers, gap = add_entropies(answers, ["attention"]), declare("loo_less_attention", "fraction", None, (-1.0, 1.0))
     if len(turned):

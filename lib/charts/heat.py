@@ -16,7 +16,7 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str) ->
     `cells` are rows of `lib.analysis.ground_truth.cells_of`: `share` is the colour, value and interval are the text.
     """
     if cells.empty:
-        raise Empty("no explanation was scored")
+        raise Empty("nothing was scored")
     value, low, high = (cells[name].map(lambda one: f"{one:.2f}".lstrip("0")) for name in ("value", "low", "high"))
     frame = cells[["explanation", "share"]].assign(**cells[[across, by]].astype(str).map(title_of), value=value)
     frame["interval"] = (low + " – " + high).where(cells["low"].notna(), "")
