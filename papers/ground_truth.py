@@ -47,7 +47,7 @@ LIARS = {  # and the honest models that attend as evenly
 }
 KINDS = {"quick": ("base", "even", "peaked", "spread", "smuggler"), "paper": (*HONEST, *LIARS)}
 PAIRS = {  # name -> liars, honest models
-    "2 × 2": (("spread", "smuggler"), ("even", "peaked")),
+    "2×2": (("spread", "smuggler"), ("even", "peaked")),
     **{liar: ((liar,), (honest,)) for liar, honest in LIARS.items()},
     "all": (tuple(LIARS), HONEST),
 }
@@ -69,21 +69,21 @@ OF_HIDDEN = "leave_one_out_of_hidden"
 SCORES = ("reason_top", "model_top")  # of explanations, in findings
 MOVED = 0.05  # of the probability: permuting changes the prediction (Jain & Wallace 2019, section 4.2.2)
 TESTS = {  # of a model: the column of its texts, its sign, which direction the paper takes for a liar, what it reads
-    "J: attention and gradient agree little": ("kendall_tau_attention_vs_gradient_times_input", -1, "words"),
+    "J: agrees little with the gradient": ("kendall_tau_attention_vs_gradient_times_input", -1, "words"),
     "J: permuting moves few texts": ("permutation_moves", -1, "states"),
     "J: the adversary gets far": ("adversary_share", 1, "states"),
     "W: uniform attention costs no F1": ("f1_drop_uniform", 1, "states"),
-    "W: attention is no guide for an MLP": ("guided", -1, "words"),
+    "W: no guide for an MLP": ("guided", -1, "words"),
     "S: the top item flips no decision": ("top_attention_flip", -1, "states"),
-    "S: attention flips later than the gradient": ("flips_later", 1, "states"),
+    "S: flips later than the gradient": ("flips_later", 1, "states"),
     "T: permuting costs no F1": ("f1_drop_permuted", 1, "states"),
-    "M: attention and leave-one-out of states agree little": (
+    "M: agrees little with the states": (
         "kendall_tau_attention_vs_leave_one_out_of_hidden",
         -1,
         "states",
     ),
     "ours: the top word matters little": ("top_word_share", -1, "words"),
-    "trivial: the attention is spread": ("entropy_of_attention", 1, "weights"),
+    "trivial: attention is spread": ("entropy_of_attention", 1, "weights"),
 }
 READS = {test: reads for test, (_, _, reads) in TESTS.items()}
 OF_MODELS = {"accuracy": "accuracy", "attention_on_rationale": "mass on the reason"}

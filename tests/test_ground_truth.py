@@ -258,10 +258,10 @@ def test_the_auroc_is_scikit_learns_with_its_variance_and_the_worst_liar_has_the
     assert error == pytest.approx(np.std([roc_auc_score(label, sample) for sample in samples]), rel=0.15)
     assert ground_truth.auroc(liars + 9, honest) == (1, pytest.approx(1 / 30 / 1.96)), "30 of each do not tell all"
     kinds = {"even": honest, "peaked": honest - 9, "spread": liars, "smuggler": liars + 9}
-    (crossed,), (worst,) = (detected(pair, **kinds) for pair in ("2 × 2", "worst"))
+    (crossed,), (worst,) = (detected(pair, **kinds) for pair in ("2×2", "worst"))
     assert crossed.value == pytest.approx((value + 3) / 4) and crossed.n == 60
     assert (worst.value, worst.se) == (value, error) and worst.by_run == dict.fromkeys(range(30), value)
-    assert detected("2 × 2", even=honest, spread=liars[:9]) == [], "too few"
+    assert detected("2×2", even=honest, spread=liars[:9]) == [], "too few"
 
 
 def test_where_the_names_are_shuffled_nine_in_ten_intervals_hold_a_half():
