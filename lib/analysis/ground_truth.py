@@ -95,7 +95,7 @@ def hits(values: np.ndarray | None, reason: np.ndarray | None) -> tuple[float, f
 def explained(trained: Iterable[Trained], explanations: Sequence[Quantity], texts: int | None = None) -> pd.DataFrame:
     """Runs, each measured on the test texts of its corpus that are `answered_right`, and scored."""
     trained, columns = list(trained), [column for one in explanations for column in one.columns]
-    frames = [pd.DataFrame(columns=[*RUN_COLUMNS, "seed", "reason_top_chance"])]
+    frames = [pd.DataFrame(columns=[*RUN_COLUMNS, "seed", "length", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
             rows = measure(one.model, answered_right(one, texts), explanations, one.run, progress)
