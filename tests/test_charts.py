@@ -180,7 +180,7 @@ def test_nothing_to_draw_is_one_clear_sentence():
         "nothing of which both are known": charts.plane(over_distance(), {"a": "x", "b": "y"}, *titles),
         "no text has two items or more": charts.jsd_differences(no_items, *titles),
         "no model was trained to attend elsewhere": charts.tradeoff(pd.DataFrame(), *titles),
-        "no explanation was scored": charts.heat_map(pd.DataFrame(), "condition", "encoder", *titles),
+        "nothing was scored": charts.heat_map(pd.DataFrame(), "condition", "encoder", *titles),
     }
     for reason, sentence in said.items():
         assert sentence.data.startswith("<p>Nothing to draw: ") and sentence.data.endswith(f"{reason}.</p>")

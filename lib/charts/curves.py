@@ -105,11 +105,12 @@ def plane(summary: pd.DataFrame, axes: Mapping[str, str], title: str, see: str) 
     both = sides[0].merge(sides[1], on=["encoder", "of"])
     if both.empty:
         raise Empty("there is nothing of which both are known")
-    cells = [(both[name] / (np.ptp(both[name]) + 1e-9) * n).round() for name, n in (("value_x", 4), ("value_y", 14))]
+    cells = [(both[name] / (np.ptp(both[name]) + 1e-9) * n).round() for name, n in (("value_x", 2), ("value_y", 14))]
     near = both.groupby([both["encoder"], *cells])["of"]  # which share one label
     both["words"] = near.transform(", ".join).where(near.cumcount() == 0, "")
     ends = [alt.Axis(title=name, format=".2~f", tickCount=6) for name in axes.values()]
-    x, y, bars = alt.X("value_x:Q", axis=ends[0]), alt.Y("value_y:Q", axis=ends[1]), alt.Chart().mark_rule(opacity=0.4)
+    x = alt.X("value_x:Q", axis=ends[0], scale=alt.Scale(zero=False))
+    y, bars = alt.Y("value_y:Q", axis=ends[1]), alt.Chart().mark_rule(opacity=0.4)
     layers = [
         *(bars.encode(alt.X("low_x:Q"), y, x2="high_x"), bars.encode(x, alt.Y("low_y:Q"), y2="high_y")),
         alt.Chart().mark_point(filled=True, size=60, opacity=1, tooltip=True).encode(x, y),
