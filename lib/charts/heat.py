@@ -20,7 +20,12 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str) ->
     value, low, high = (cells[name].map(lambda one: f"{one:.2f}".lstrip("0")) for name in ("value", "low", "high"))
     frame = cells[["explanation", "share"]].assign(**cells[[across, by]].astype(str).map(title_of), value=value)
     frame["interval"] = (low + " – " + high).where(cells["low"].notna(), "")
-    x = alt.X(f"{across}:N", sort=None, title=None, axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, ' ')"))
+    x = alt.X(
+        f"{across}:N",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelAngle=0, labelFontSize=10, labelExpr="split(datum.label, ' ')"),
+    )
     chart = alt.Chart().encode(x, alt.Y("explanation:N", sort=None, title=None, axis=alt.Axis(labelLimit=NAMES)))
     shade = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1], clamp=True), legend=None)
     ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
@@ -29,5 +34,5 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str) ->
         layers.append(chart.mark_text(fontSize=size, dy=below).encode(color=ink, text=f"{text}:N"))
     note = "The bluer, the nearer to 1; white: no better than chance; empty: not known. Small: 95% intervals."
     panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32))
-    panel = panel.properties(width=(WIDTH - NAMES) // frame[by].nunique() - 18)
-    return titled(panel.facet(facet=in_order(alt.Facet, by), columns=frame[by].nunique()), title, [see, note])
+    panel = panel.properties(width=WIDTH - NAMES)
+    return titled(panel.facet(facet=in_order(alt.Facet, by), columns=1), title, [see, note])
