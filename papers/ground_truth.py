@@ -77,11 +77,7 @@ TESTS = {  # of a model: the column of its texts, its sign, which direction the 
     "S: the top item flips no decision": ("top_attention_flip", -1, "states"),
     "S: flips later than the gradient": ("flips_later", 1, "states"),
     "T: permuting costs no F1": ("f1_drop_permuted", 1, "states"),
-    "M: agrees little with the states": (
-        "kendall_tau_attention_vs_leave_one_out_of_hidden",
-        -1,
-        "states",
-    ),
+    "M: agrees little with the states": ("kendall_tau_attention_vs_leave_one_out_of_hidden", -1, "states"),
     "ours: the top word matters little": ("top_word_share", -1, "words"),
     "trivial: attention is spread": ("entropy_of_attention", 1, "weights"),
 }
@@ -192,7 +188,8 @@ def clean(settings: Settings) -> list[Run]:
 
 def most_texts(settings: Settings) -> int:
     """How many texts of each model are explained."""
-    return min(MOST[settings.profile], 100 if is_planted(settings.dataset) else MOST[settings.profile])
+    most = MOST[settings.profile]
+    return min(most, 100) if is_planted(settings.dataset) else most
 
 
 def explanations(settings: Settings) -> list[Quantity]:

@@ -98,9 +98,10 @@ def explained(trained: Iterable[Trained], explanations: Sequence[Quantity], text
     frames = [pd.DataFrame(columns=[*RUN_COLUMNS, "seed", "length", "reason_top_chance"])]
     with Progress("measuring explanations", total=len(trained)) as progress:
         for one in trained:
-            rows = measure(one.model, answered_right(one, texts), explanations, one.run, progress)
+            batches = list(answered_right(one, texts))
+            rows = measure(one.model, batches, explanations, one.run, progress)
             rows = only_defined(rows, columns)
-            rows = add_deletion(one, rows, columns, texts) if len(rows) else rows
+            rows = add_deletion(one, rows, columns, batches) if len(rows) else rows
             rows = against_reason(rows, columns, [text.rationale for text in one.corpus.test.instances])
             frames.append(against_model(rows, columns))
     both = pd.concat(frames[1:] or frames, ignore_index=True)
@@ -120,7 +121,7 @@ def only_defined(rows: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     return rows
 
 
-def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], texts: int | None) -> pd.DataFrame:
+def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], batches: Sequence[Batch]) -> pd.DataFrame:
     """The rows of one run with deletion_<name>: how far the prediction moves without an explanation's first words.
 
     As ERASER's comprehensiveness (DeYoung et al. 2020, section 4.2) the mean over the first SHARES of the words, by the
@@ -133,7 +134,7 @@ def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], texts
         firsts = [() if order is None else order[: max(1, ceil(share * len(order) - 1e-9))] for order in orders]
         spans = dict(zip(rows["instance"], [[(place, place + 1) for place in first] for first in firsts], strict=True))
         quantities.append(replace(without_reason(spans), name=f"{name} {share}"))
-    found = measure(one.model, answered_right(one, texts), quantities, one.run)
+    found = measure(one.model, batches, quantities, one.run)
     parts = {name: found[[f"{name} {share}" for share in SHARES]].mean(axis=1, skipna=False) for name in ranked}
     return rows.assign(**{declare(f"deletion_{name}", "fraction", title_of(name)): of for name, of in parts.items()})
 
@@ -290,8 +291,7 @@ def detection_table(found: pd.DataFrame, alarms: pd.DataFrame, reads: Mapping[st
     """`detections` and `false_alarms` as tests by pairs: values (95% interval) as text, with what each test reads."""
     parts = [found.rename(columns={"auroc": "value"}), alarms.assign(pair="false alarms")]
     rows = pd.concat(parts, ignore_index=True)
-    rows["cell"] = [
-        f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in rows[["value", "low", "high"]].to_numpy(float)
-    ]
+    numbers = rows[["value", "low", "high"]].to_numpy(float)
+    rows["cell"] = [f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in numbers]
     table = rows.pivot_table("cell", "test", "pair", aggfunc="first", sort=False)
     return table.assign(reads=table.index.map(reads))
