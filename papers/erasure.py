@@ -12,13 +12,14 @@ from pydantic.dataclasses import dataclass
 from lib.analysis import add_entropies
 from lib.analysis.erasure import add_drawn, add_sooner, counted_models, sooner_ratio, sooner_signs
 from lib.datasets import spec
-from lib.models import ENCODERS, HIERARCHICAL
+from lib.models import HIERARCHICAL
 from lib.models.encoders import FLAN
+from lib.pretrained import is_pretrained
 from lib.training import Run
 from papers import results
 from papers.effects import model_name, split_models
 from papers.paper import Paper
-from papers.settings import Dataset, Distinct, OwnModel, Settings, one_of, setting
+from papers.settings import Dataset, Encoders, OwnModel, Settings, setting
 
 MADE_UP = "planted"  # how the names of made-up texts begin
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
@@ -42,7 +43,7 @@ class ErasureSettings(Settings):
 
     dataset: Dataset = "planted-documents"
     model: OwnModel = None
-    encoders: Distinct[one_of((*ENCODERS, *HIERARCHICAL))] | None = setting(None, "None: all that the texts allow")
+    encoders: Encoders | None = setting(None, "None: all that the texts allow")
     train_texts: PositiveInt | None = setting(
         None, "the most texts of train and dev, drawn at random; None: all; quick reads fewer"
     )
@@ -64,6 +65,8 @@ def model(settings: Settings, encoder: str, seed: int) -> Run:
     run = settings.run(encoder, "additive", seed, recipe="serrano2019")
     few = settings.profile == "quick" or settings.dataset.startswith(MADE_UP)
     texts = {name: value for name in ("train_texts", "test_texts") if (value := getattr(settings, name))}
+    if is_pretrained(encoder):  # trained as such models are
+        return replace(run, options=tuple(texts.items()))
     options = (SMALL if few else printed(settings.dataset, encoder)) | texts
     options |= QUICK if settings.profile == "quick" else {}
     vectors = run.vectors if run.vectors != "auto" else "random" if few else "word2vec"

@@ -1,6 +1,7 @@
 """The adapter for Hugging Face classifiers, on tiny random ones, against a BERT written by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
+from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
 from lib.metrics import probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
-from lib.models.huggingface import HuggingFaceClassifier, corpus_in_subwords, order_of
+from lib.models.huggingface import HuggingFaceClassifier, order_of
 from lib.projections import uniform
 from lib.training import Run
 from lib.training.own_model import own_model
@@ -176,15 +178,28 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
     corpus = corpus_of()
     written = corpus_in_subwords(corpus, tokenizer, 510)
-    cut = written.test.instances
-    assert cut[0].tokens == ("good", "film", "##s", "[UNK]", "it", "was") and cut[0].rationale is None
+    texts = written.test.instances
+    assert texts[0].tokens == ("good", "film", "##s", "[UNK]", "it", "was") and texts[0].rationale == ((0, 1),)
     ids, offsets = written.test.encoded
     subwords = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[2])["input_ids"])
     assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == subwords[1:-1]
     first = corpus_in_subwords(corpus, tokenizer, 6)
-    assert first.test.instances[2].tokens == cut[2].tokens[:6]
+    assert first.test.instances[2].tokens == texts[2].tokens[:6]
     notes = {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."}
     assert notes <= set(first.notes)
+
+
+def test_reasons_and_sentences_of_words_are_those_of_their_subwords(tokenizer):
+    text = Instance("t", "Badly, ungoodly films. Was it?", ("badly", "ungoodly", "films", "was", "it"), 0)
+    text = replace(text, rationale=((1, 2), (3, 5)), sentences=(3, 2))
+    tokens = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True)
+    pieces = tokenizer.convert_ids_to_tokens(tokens["input_ids"])
+    assert pieces == ["bad", "##ly", "[UNK]", "un", "##good", "##ly", "film", "##s", ".", "was", "it", "[UNK]"]
+    found = in_pieces(text, pieces, tokens["offset_mapping"])
+    assert found.rationale == ((3, 6), (9, 11)) and found.sentences == (9, 3)
+    assert cut(found, 10).rationale == ((3, 6), (9, 10)) and cut(found, 10).sentences == (9, 1)
+    assert cut(found, 4).rationale == ((3, 4),) and cut(found, 4).sentences == (4,)
+    assert in_pieces(replace(text, tokens=("elsewhere",)), pieces, tokens["offset_mapping"]).rationale is None
 
 
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):

@@ -16,6 +16,7 @@ from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.files import DataError
 from lib.datasets.own import Own, own_text
 from lib.datasets.questions import question_and_answer
+from lib.datasets.subwords import in_subwords_of
 
 _modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 DATASETS = {spec.name: spec for module in _modules for spec in getattr(module, "SPECS", ())}
@@ -37,14 +38,16 @@ def load(name: str, profile: str = "paper", data_home: str | Path | None = None,
         raise DataError(f"unknown profile {profile!r}; known: {', '.join(profiles.PROFILES)}")
     options = _settled(chosen, options)
     folder = files.find(chosen.folder, data_home) if chosen.folder else None
-    return assemble(chosen, chosen.read(chosen, folder, options), profiles.PROFILES[profile])
+    corpus = assemble(chosen, chosen.read(chosen, folder, options), profiles.PROFILES[profile])
+    return in_subwords_of(corpus, chosen.subwords, data_home) if chosen.subwords else corpus
 
 
 def spec(name: str) -> Spec:
     """How the dataset of that name is prepared; DataError with what is known, or allowed, otherwise.
 
     Options of made-up texts may follow the name as its dials, which are then their defaults:
-    "planted:negation=0,noise=0.1"; of any texts a shortcut (lib.datasets.altered): "sst:shortcut=pair".
+    "planted:negation=0,noise=0.1"; of any texts a shortcut (lib.datasets.altered), "sst:shortcut=pair", and the
+    pretrained model whose subwords they are read in, "sst:subwords=minilm".
     """
     if isinstance(name, Own):
         return own.spec_of(name)
@@ -54,6 +57,10 @@ def spec(name: str) -> Spec:
     chosen, given = DATASETS[plain], dict(part.partition("=")[::2] for part in dials.split(",") if colon)
     if "shortcut" in given:
         chosen = altered.altered(chosen, given.pop("shortcut"))
+    if "subwords" in given:
+        chosen = replace(chosen, subwords=given.pop("subwords"))
+    if chosen.subwords and chosen.asks:
+        raise DataError(f"the dataset {plain!r} asks questions, which pretrained models do not read here")
     if given and not chosen.dials:
         raise DataError(f"the dataset {plain!r} has no dials, but {', '.join(given)} follows its name")
     return replace(chosen, name=name, options=_settled(chosen, given))
@@ -63,6 +70,13 @@ def with_dials(name: str, *dials: str) -> str:
     """A dataset's name with more dials: ("planted", "cues=1") is "planted:cues=1"."""
     plain, _, own = name.partition(":")
     return f"{plain}:{','.join(filter(None, (own, *dials)))}"
+
+
+def in_subwords(name: str, model: str) -> str:
+    """A dataset's name, one's own too, in the subwords of a pretrained model."""
+    if isinstance(name, Own):
+        return own.read_as(name.path, name.reading._replace(subwords=model))
+    return with_dials(name, f"subwords={model}")
 
 
 def _settled(chosen: Spec, given: dict) -> dict:

@@ -50,6 +50,7 @@ class Spec:
     min_count: int = 1  # words that occur there less often are unknown
     sentences: bool = False  # the texts are cut into sentences
     most_tokens: int | None = None  # longer texts are cut there; None: none is
+    subwords: str = ""  # the pretrained model whose tokenizer cuts the texts, once they are chosen
     asks: bool = False  # each text comes with a question; the label is its answer
     page: str = ""  # where it is published
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -126,6 +127,7 @@ class Corpus:
     source: str = ""
     notes: tuple[str, ...] = ()
     checksum: str = ""
+    subwords: Path | None = None  # the folder of the pretrained model in whose subwords the texts are
 
     @property
     def splits(self) -> tuple[Split, Split, Split]:

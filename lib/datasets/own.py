@@ -37,6 +37,7 @@ class Reading(NamedTuple):
     split: str = ""
     skip_incomplete: bool = False  # records without a text or a label are left out
     most_tokens: int | None = None  # longer texts are cut there
+    subwords: str = ""  # the pretrained model whose tokenizer cuts the texts
 
 
 class Own(str):
@@ -81,13 +82,18 @@ def own_text(
     content = files.read_bytes(path)
     reading = _columns(table := _table(path, content), given)
     _records(table, reading)
-    return Own(_name(path, content, reading), path, reading)
+    return read_as(path, reading)
+
+
+def read_as(path: Path, reading: Reading) -> Own:
+    """A file that is read in that way, as a dataset."""
+    return Own(_name(path, files.read_bytes(path), reading), path, reading)
 
 
 def spec_of(name: Own) -> Spec:
     """How your own text is prepared."""
-    most = name.reading.most_tokens
-    return Spec(name, read, PREPARED, None, text.spacy_words, options=SIZES, min_df=2, sentences=True, most_tokens=most)
+    how = {"most_tokens": name.reading.most_tokens, "subwords": name.reading.subwords}
+    return Spec(name, read, PREPARED, None, text.spacy_words, options=SIZES, min_df=2, sentences=True, **how)
 
 
 def read(spec: Spec, folder: None, options: dict) -> Draft:

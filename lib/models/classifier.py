@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS, WITH_QUERY
-from lib.models.encoders import ENCODERS, HIERARCHICAL, RETENTIONS, Average, BiLSTM, Convolution
+from lib.models.encoders import RETENTIONS, Average, BiLSTM, Convolution, encoder_kind
 from lib.models.interface import ModelOutput, require_gradient
 from lib.numerics import by_length
 from lib.projections import projection, softmax
@@ -32,8 +32,6 @@ class AttentionClassifier(nn.Module):
         classifier_dropout: of the decoder's input. encoder_options: such as hidden_size.
     """
 
-    encoders = ENCODERS
-
     def __init__(
         self,
         vectors: Tensor,
@@ -52,7 +50,9 @@ class AttentionClassifier(nn.Module):
     ):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
-        self.encoder = self.encoders[encoder](encoded_size or vectors.shape[1], **encoder_options)
+        self.encoder = encoder_kind(encoder)(encoded_size or vectors.shape[1], **encoder_options)
+        if hasattr(self.encoder, "words_at_once"):
+            self.words_at_once = self.encoder.words_at_once
         if retention is not None:
             self.encoder = RETENTIONS[retention](self.encoder, vectors.shape[1])
         attention_options = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
@@ -137,8 +137,6 @@ class HierarchicalClassifier(AttentionClassifier):
     `sentence_dropout` is of the word embeddings, `document_dropout` of the sentences.
     """
 
-    encoders = HIERARCHICAL
-
     def __init__(
         self,
         vectors: Tensor,
@@ -149,7 +147,7 @@ class HierarchicalClassifier(AttentionClassifier):
         **options,
     ):
         encoder_options = {name: options[name] for name in ("hidden_size", "layers") if name in options}
-        word_encoder = HIERARCHICAL[encoder](vectors.shape[1], **encoder_options)
+        word_encoder = encoder_kind(encoder)(vectors.shape[1], **encoder_options)
         options |= {"encoded_size": word_encoder.hidden_size, "attention_share": attention_share}
         super().__init__(vectors, encoder, attention, **options)
         self.word_encoder = word_encoder

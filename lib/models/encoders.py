@@ -4,11 +4,14 @@ A new encoder is a class here and an entry in ENCODERS. `hidden_size` has a defa
 taken by one that can have several; lengths (batch,) include start and end, and padding must not be read.
 """
 
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from lib import pretrained
 from lib.models.transformer import Transformer
 
 
@@ -139,10 +142,40 @@ class Residual(nn.Module):
         return embedded + self.encoder(embedded, lengths)
 
 
+class Pretrained(nn.Module):
+    """A pretrained Transformer, from its folder: the states of its last layer; it learns further, or is frozen."""
+
+    words_at_once = 2**12  # every layer keeps much for each word
+
+    def __init__(self, embedding_size: int, folder: Path, frozen: bool = False):
+        super().__init__()
+        self.transformer = pretrained.encoder_of(folder).requires_grad_(not frozen)
+        self.hidden_size, self.frozen = self.transformer.config.hidden_size, frozen
+
+    def train(self, mode: bool = True) -> "Pretrained":
+        """Puts it into training mode; a frozen one stays as it is, without dropout."""
+        return super().train(mode and not self.frozen)
+
+    def forward(self, embedded: Tensor, lengths: Tensor, inner: list[Tensor] | None = None) -> Tensor:
+        """(batch, word, hidden). The weights of each layer, (batch, head, word, word), are added to a list `inner`."""
+        inside = (torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]).long()
+        self.transformer.set_attn_implementation("sdpa" if inner is None else pretrained.RECORDED)
+        recorder = {} if inner is None else {"recorder": pretrained.Listed(inner)}
+        return self.transformer(inputs_embeds=embedded, attention_mask=inside, **recorder).last_hidden_state
+
+
 # Serrano & Smith (2019), section 3 and appendix A.1: a state depends on the whole text, on its neighbours, on no other.
 # "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
 SERRANO = {"rnn": BiGRU, "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3), "noenc": Identity}
 FLAN = {f"flan-{name}": kind for name, kind in SERRANO.items()}
 HIERARCHICAL = {f"han-{name}": kind for name, kind in SERRANO.items()}
 ENCODERS = {"bilstm": BiLSTM, "average": Average, "conv": Convolution, "transformer": Transformer, **FLAN}
+FROZEN = ":frozen"  # at the end of a pretrained model's name: it does not learn
 RETENTIONS = {"concat": Concatenation, "residual": Residual}  # what is added to an encoder's states
+
+
+def encoder_kind(name: str) -> Callable[..., nn.Module]:
+    """The class of an encoder by its name, a pretrained model's too; KeyError for another."""
+    if pretrained.is_pretrained(name):
+        return partial(Pretrained, frozen=name.endswith(FROZEN))
+    return (ENCODERS | HIERARCHICAL)[name]

@@ -9,27 +9,21 @@ with transformers, hands it the scores, weights and values of each layer, and co
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 from pathlib import Path
-from warnings import catch_warnings
 
 import torch
 from torch import Tensor, nn
 
-with catch_warnings(action="ignore"):  # of progress bars that a notebook cannot draw
-    import transformers
-    from transformers.masking_utils import AttentionMaskInterface, eager_mask
-    from transformers.modeling_utils import AttentionInterface
-
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus, Split, Vocabulary, checksum
+from lib.datasets.corpus import END, START, UNKNOWN, Corpus
+from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
+from lib.pretrained import RECORDED, library, words_read
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
-RECORDED = "recorded"  # the name of our attention function among those of transformers
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -57,6 +51,7 @@ class HuggingFaceClassifier(nn.Module):
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(classifier.config.num_labels) if order is None else order)
+        library()
         self.classifier = classifier
         self.classifier.set_attn_implementation(RECORDED)
         self.to(next(classifier.parameters()).device)
@@ -125,7 +120,7 @@ def pretrained(
         source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
         attention: of HuggingFaceClassifier. options: of from_pretrained.
     """
-    transformers.utils.logging.disable_progress_bar()
+    transformers = library()
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
     order, notes = order_of(classifier.config, corpus.classes)
@@ -152,14 +147,6 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
         raise ValueError(f"of the model's classes {', '.join(own)} only some are the corpus' {', '.join(classes)}")
     taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
     return list(range(len(own))), [f"The model's classes {taken}, by their order."]
-
-
-def words_read(classifier: nn.Module) -> float:
-    """The most words of a text, start and end included: RoBERTa and its like begin to count behind the padding's id."""
-    for name, table in classifier.named_modules():
-        if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
-            return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
-    return getattr(classifier.config, "max_position_embeddings", None) or inf
 
 
 # --- which models can be measured
@@ -237,58 +224,3 @@ class Recorder:
 def add_ends(mask: Tensor) -> Tensor:
     """(batch, word) True from start to end, of a mask of the words between them."""
     return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
-
-
-def recorded_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, recorder=None, **options):
-    """The "eager" attention function of transformers; the heads' output is the recorder's, if there is one."""
-    key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
-    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-    scores = scores if attention_mask is None else scores + attention_mask
-    weights = nn.functional.dropout(scores.softmax(dim=-1), p=dropout, training=module.training)
-    attended = weights @ value if recorder is None else recorder.attend(scores, weights, value)
-    return attended.transpose(1, 2).contiguous(), weights
-
-
-AttentionInterface.register(RECORDED, recorded_attention)
-AttentionMaskInterface.register(RECORDED, eager_mask)
-
-
-# --- a corpus in the subwords that such a model reads
-
-
-def vocabulary_of(tokenizer) -> Vocabulary:
-    """Padding, unknown, start and end, then every subword of the tokenizer, in its order."""
-    subwords = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    return Vocabulary(SPECIALS + tuple(f"<unused {k}>" if word is None else word for k, word in enumerate(subwords)))
-
-
-def ids_of(tokenizer) -> list[int]:
-    """The tokenizer's id of each word of `vocabulary_of`; ValueError where it puts no cls and sep around a text."""
-    pad, unk, cls, sep = (getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep"))
-    around = tokenizer("a")["input_ids"]
-    if pad is None or (around[0], around[-1]) != (cls, sep):
-        seen = " ".join(tokenizer.convert_ids_to_tokens(around))
-        raise ValueError(f"the tokenizer makes {seen!r} of 'a'; it needs a pad token, cls before a text and sep after")
-    unk = pad if unk is None else unk  # byte-level: nothing is unknown
-    return [pad, unk, cls, sep, *range(len(tokenizer))]
-
-
-def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
-    """The same texts as they were written, in a tokenizer's subwords, the first `most` of each text.
-
-    Rationales and sentences, which are of words, are gone.
-    """
-    kind, vocabulary, splits = type(tokenizer).__name__, vocabulary_of(tokenizer), {}
-    notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
-    for split in corpus.splits:
-        ids = tokenizer([text.text for text in split.instances], add_special_tokens=False, verbose=False)["input_ids"]
-        cut = [tuple(tokenizer.convert_ids_to_tokens(of_text[:most])) for of_text in ids]
-        pairs = [(text, tokens) for text, tokens in zip(split.instances, cut, strict=True) if tokens]
-        kept = tuple(replace(text, tokens=tokens, rationale=None, sentences=None) for text, tokens in pairs)
-        if len(kept) < len(ids):
-            notes.append(f"{len(ids) - len(kept):,} texts of {split.name} without a subword were left out.")
-        if longer := sum(len(text) > most for text in ids):
-            notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
-        splits[split.name] = Split(split.name, kept, vocabulary)
-    made = {"vocabulary": vocabulary, "checksum": checksum(splits.values(), vocabulary)}
-    return replace(corpus, **splits, **made, notes=(*corpus.notes, *notes))

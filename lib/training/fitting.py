@@ -21,14 +21,38 @@ Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 Say = Callable[[str], None]
 
 
-def adam(model: nn.Module, weight_decay: float, rate: float, amsgrad: bool = True) -> torch.optim.Adam:
-    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code)."""
+def adam(
+    model: nn.Module,
+    weight_decay: float,
+    rate: float,
+    amsgrad: bool = True,
+    decoupled: bool = False,
+    pretrained_rate: float | None = None,
+) -> torch.optim.Adam:
+    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
+
+    A pretrained encoder and its table of subwords have a learning rate of their own; None: as all.
+    """
     learned = model.projection.parameters() if isinstance(model.projection, nn.Module) else ()
-    own = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    decayed, spared = ([p for p in trained if (id(p) in own) == of_attention] for of_attention in (False, True))
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": spared, "weight_decay": 0.0}]
-    return torch.optim.Adam(groups, lr=rate, amsgrad=amsgrad, fused=True)
+    of_attention = {id(parameter) for parameter in (*model.attention.parameters(), *learned)}
+    groups = [{"params": [], "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0}]
+    groups += [{"params": [], "weight_decay": weight_decay, "lr": pretrained_rate}] if pretrained_rate else []
+    for name, parameter in model.named_parameters():
+        of_model = pretrained_rate and name.startswith(("embedding.", "encoder."))
+        if parameter.requires_grad:
+            groups[2 if of_model else id(parameter) in of_attention]["params"].append(parameter)
+    return torch.optim.Adam(groups, lr=rate, amsgrad=amsgrad, decoupled_weight_decay=decoupled, fused=True)
+
+
+def rise_and_fall(optimizer: torch.optim.Optimizer, warmup: float, steps: int, done: int) -> None:
+    """From now on each step's learning rates rise linearly in the share `warmup` of all steps, and then fall to 0."""
+
+    def share(step: int) -> float:
+        part = (done + step + 1) / (steps + 1)
+        return min(part / warmup, (1 - part) / (1 - warmup))
+
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    optimizer.register_step_post_hook(lambda *_: scheduler.step())
 
 
 def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
@@ -49,11 +73,17 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
     The model of `untrained`, a `Trained`, learns `task`, of lib.training.tasks; FloatingPointError: a loss not finite.
     """
     run, model, judged = untrained.run, untrained.model, f"dev_{untrained.run.option('judge')}"
-    optimizer = adam(model, *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad")))
+    optimizer = adam(
+        model,
+        *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad", "decoupled", "pretrained_rate")),
+    )
     for table in model.modules():
         if isinstance(table, nn.Embedding):  # dense gradients would be as fast, and have other last bits
             table.sparse = run.device_kind == "cpu"
     best, history = cache.restore_checkpoint(checkpoint, model, optimizer)
+    if warmup := run.option("warmup"):
+        steps = math.ceil(len(untrained.corpus.train) / run.option("batch_size"))
+        rise_and_fall(optimizer, warmup, steps * run.epochs, steps * len(history))
     end_of_epoch = plateau(optimizer, run.option("plateau"), (record[judged] for record in history))
     saved = time.monotonic()
     while len(history) < run.epochs and not task.ended(history):

@@ -12,6 +12,8 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, Validation
 from lib import datasets
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
+from lib.models.encoders import FROZEN, encoder_kind
+from lib.pretrained import is_pretrained
 from lib.profiles import profile
 from lib.projections import projection
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
@@ -25,6 +27,9 @@ OPTIONS = {
     "epochs": (PositiveInt, None),
     "judge": (Literal["auc", "accuracy", "f1"], "auc"),  # the dev score whose best epoch is kept
     "patience": (PositiveInt, 3),  # training ends after this many epochs without improvement; theirs never ends early
+    "warmup": (Factor, None),  # in this share of the steps the rates rise to their values; then they fall to 0
+    "pretrained_rate": (Above0, None),  # of a pretrained encoder that learns further, and its table of subwords
+    "decoupled": (bool, False),  # the weight decay is that of AdamW
     "plateau": (Factor, None),  # after each of them the learning rate is multiplied by this
     "batch_size": (PositiveInt, 32),
     "learning_rate": (Above0, 1e-3),
@@ -47,6 +52,19 @@ OF_ENCODERS = {
     "transformer": {"heads": (PositiveInt, 1), "dropout": (Dropout, 0.1)},
     **{name: {"sentence_dropout": (Dropout, 0.0)} for name in HIERARCHICAL},  # of the words of a sentence
 }
+# Of a pretrained encoder that learns further: as such are usually trained.
+FINE_TUNING = {
+    "pretrained_rate": (Above0, 5e-5),
+    "epochs": (PositiveInt, 3),
+    "patience": (PositiveInt, None),
+    "batch_size": (PositiveInt, 16),
+    "warmup": (Factor, 0.1),
+    "decoupled": (bool, True),
+    "weight_decay": (From0, 0.01),
+    "amsgrad": (bool, False),
+    "clip": (Above0, 1.0),
+    "reduction": (Literal[*REDUCTIONS], "mean"),
+}
 # Of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts: from
 # weights of its own, or all of the base's (Meister et al. 2021, section 5). Pulled: to which attention.
 OF_VARIANTS = {
@@ -65,7 +83,7 @@ OF_VARIANTS = {
     "tying": {"delta": (From0, 10.0)},
     "mlm": {"eta": (From0, 1.0)},
 }
-EVERY = dict(ChainMap(OPTIONS, *OF_ENCODERS.values(), *OF_VARIANTS.values()))
+EVERY = dict(ChainMap(OPTIONS, FINE_TUNING, *OF_ENCODERS.values(), *OF_VARIANTS.values()))
 VALUES = create_model(
     "Values", __config__={"strict": True}, **EVERY, seed=(NonNegativeInt, 0), layers=(PositiveInt, None)
 )
@@ -132,7 +150,8 @@ class Run:
     @property
     def defaults(self) -> dict[str, object]:
         """The options of training that this run has, with their values where `options` gives none."""
-        own = OF_ENCODERS.get(self.encoder, {}) | OF_VARIANTS.get(self.variant, {})
+        own = FINE_TUNING if self.fine_tunes else OF_ENCODERS.get(self.encoder, {})
+        own = own | OF_VARIANTS.get(self.variant, {})
         usual = {name: default for name, (_, default) in OPTIONS.items()} | RECIPES[self.recipe]
         return usual | {name: default for name, (_, default) in own.items()}
 
@@ -151,9 +170,15 @@ class Run:
         return self.variant.startswith("guide_")
 
     @property
+    def fine_tunes(self) -> bool:
+        """Whether the encoder is a pretrained model that learns further."""
+        return is_pretrained(self.encoder) and not self.encoder.endswith(FROZEN)
+
+    @property
     def freezes_embeddings(self) -> bool:
         """Whether the embedding table does not learn."""
-        return "frozen" in (self.architecture, self.option("embeddings"))
+        frozen = self.encoder.endswith(FROZEN) or "frozen" in (self.architecture, self.option("embeddings"))
+        return frozen
 
     @property
     def epochs(self) -> int:
@@ -186,6 +211,8 @@ def refuse_names(run: Run) -> None:
         "attention": ATTENTIONS,
         "variant": PLAIN if spec.asks or run.encoder in HIERARCHICAL else VARIANTS,
     }
+    if is_pretrained(run.encoder):
+        allowed["encoder"] = [run.encoder] if spec.subwords == run.encoder.removesuffix(FROZEN) else plain
     for what, names in allowed.items():
         if (name := getattr(run, what)) not in names:
             raise ValueError(f"{run.encoder} on {run.dataset}: {what} is {name!r}; allowed: {', '.join(names)}")
@@ -214,9 +241,14 @@ def refuse_misfits(run: Run) -> None:
     if run.variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         where = f"infinite where the attention of {run.projection!r} is 0"
         raise ValueError(f"divergence is 'kl', which is {where}; allowed with sparse attention: 'jsd'")
-    if run.architecture in NEED_EQUAL_SIZES and run.option("hidden_size") not in (
-        "embeddings",
-        run.option("embedding_size"),
+    if (
+        run.architecture in NEED_EQUAL_SIZES
+        and not is_pretrained(run.encoder)
+        and run.option("hidden_size")
+        not in (
+            "embeddings",
+            run.option("embedding_size"),
+        )
     ):
         sizes = f"hidden_size is {run.option('hidden_size')}; set hidden_size='embeddings'"
         raise ValueError(f"the variant {run.architecture!r} needs hidden states of the embeddings' size: {sizes}")
@@ -224,7 +256,7 @@ def refuse_misfits(run: Run) -> None:
 
 def default_of(encoder: str, parameter: str) -> int | None:
     """The default of a parameter of an encoder's class; None where it has no such parameter, such as `layers`."""
-    declared = signature((ENCODERS | HIERARCHICAL)[encoder]).parameters.get(parameter)
+    declared = signature(encoder_kind(encoder)).parameters.get(parameter)
     return declared.default if declared else None
 
 

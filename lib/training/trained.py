@@ -19,6 +19,7 @@ from lib.datasets.corpus import Corpus
 from lib.datasets.word_vectors import Vectors
 from lib.models import evaluation
 from lib.models.attention import xavier
+from lib.pretrained import is_pretrained
 from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
@@ -190,9 +191,12 @@ def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: fi
 def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
     """The untrained model of a run; its initial weights depend on the seed alone."""
     names = ("attention_share", "document_dropout", "classifier_dropout", *OF_ENCODERS.get(run.encoder, {}))
-    size = run.option("hidden_size") or default_of(run.encoder, "hidden_size") or "embeddings"
     options = {name: run.option(name) for name in names}
-    options |= {"hidden_size": vectors.table.shape[1] if size == "embeddings" else size}
+    if is_pretrained(run.encoder):
+        options["folder"] = corpus.subwords
+    else:
+        size = run.option("hidden_size") or default_of(run.encoder, "hidden_size") or "embeddings"
+        options["hidden_size"] = vectors.table.shape[1] if size == "embeddings" else size
     if default_of(run.encoder, "layers"):
         options["layers"] = run.layers
     kind, outputs = models.QuestionClassifier, len(corpus.classes)

@@ -1,14 +1,18 @@
 """The word vectors that a run starts from: those of a file, random ones, or word2vec's, learned from the texts."""
 
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from lib import pretrained
 from lib.datasets import word_vectors
 from lib.datasets.corpus import PAD, SPECIALS, Corpus
+from lib.datasets.subwords import ids_of
 from lib.datasets.word_vectors import Vectors
 from lib.training import cache
 from lib.training.runs import FIRST_VECTORS, Run
@@ -16,10 +20,20 @@ from lib.training.runs import FIRST_VECTORS, Run
 
 def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) -> Vectors:
     """The word vectors that a run starts from; random ones and word2vec's are drawn from its seed."""
+    if corpus.subwords and run.vectors == "auto":
+        return of_subwords(corpus.subwords)
     size = run.option("embedding_size")
     if run.vectors == "word2vec":
         return word2vec(corpus, size, run.seed)
     return word_vectors.load(run.vectors, corpus.vocabulary, data_home, run.seed, size, FIRST_VECTORS[run.recipe])
+
+
+@lru_cache(maxsize=1)
+def of_subwords(folder: Path) -> Vectors:
+    """The embeddings of a pretrained model's subwords, in the order of a corpus in these; zeros for padding."""
+    table = pretrained.table_of(folder)[ids_of(pretrained.tokenizer_of(folder))].numpy()
+    table[PAD] = 0
+    return word_vectors.with_checksum(table, np.arange(len(table)) >= len(SPECIALS), folder.name)
 
 
 def word2vec(corpus: Corpus, size: int = 200, seed: int = 0) -> Vectors:

@@ -1,0 +1,143 @@
+"""Pretrained models in Hugging Face folders: weights as safetensors; nothing is downloaded, and no code of theirs runs.
+
+transformers is imported here alone, when the first folder is read.
+"""
+
+from functools import cache, lru_cache
+from math import inf
+from pathlib import Path
+from types import ModuleType
+from warnings import catch_warnings
+
+import torch
+from torch import Tensor, nn
+
+from lib.datasets import files
+from lib.datasets.files import DataError
+
+KNOWN = ("minilm",)  # those of tools.fetch; any other is named by its path, with a slash
+RECORDED = "recorded"  # the name of our attention function among those of transformers
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
+
+def is_pretrained(encoder: str) -> bool:
+    """Whether an encoder's name is that of a pretrained model: a known one, or the path of a folder."""
+    return encoder.partition(":")[0] in KNOWN or "/" in encoder
+
+
+@cache
+def library() -> ModuleType:
+    """The package transformers, which knows our attention function from now on; DataError: it is not installed."""
+    try:
+        with catch_warnings(action="ignore"):  # of progress bars that a notebook cannot draw
+            import transformers
+            from transformers.masking_utils import AttentionMaskInterface, eager_mask
+            from transformers.modeling_utils import AttentionInterface
+    except ImportError as error:
+        raise DataError(
+            f"a pretrained model needs the package transformers: pip install transformers ({error})"
+        ) from None
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # else it lists the weights of heads that are not needed
+    AttentionInterface.register(RECORDED, recorded_attention)
+    AttentionMaskInterface.register(RECORDED, eager_mask)
+    return transformers
+
+
+def recorded_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, recorder=None, **options):
+    """The "eager" attention function of transformers; the heads' output is the recorder's, if there is one."""
+    key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
+    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    scores = scores if attention_mask is None else scores + attention_mask
+    weights = nn.functional.dropout(scores.softmax(dim=-1), p=dropout, training=module.training)
+    attended = weights @ value if recorder is None else recorder.attend(scores, weights, value)
+    return attended.transpose(1, 2).contiguous(), weights
+
+
+# --- folders
+
+
+def folder_of(name: str, data_home: str | Path | None = None) -> Path:
+    """The folder of a pretrained model, by its path or its name in a home of data.
+
+    Raises:
+        DataError: there is none, or it lacks the configuration, the tokenizer, or weights as safetensors.
+    """
+    try:
+        folder = files.find(name, data_home)
+    except DataError:
+        looked = ", ".join(str(home / name) for home in files.homes(data_home))
+        how = f"python -m tools.fetch {name}" if name in KNOWN else "name a folder as save_pretrained writes it"
+        raise DataError(f"there is no pretrained model {name!r}: looked for {looked}; {how}") from None
+    if not (folder / "config.json").is_file():
+        raise DataError(f"{folder} has no config.json; a pretrained model is a folder as save_pretrained writes it")
+    if not any((folder / weights).is_file() for weights in WEIGHTS):
+        pickled = sorted(path.name for path in folder.glob("*.bin")) + sorted(path.name for path in folder.glob("*.pt"))
+        seen = f"only {pickled[0]}, a pickle, which can run code" if pickled else "no weights"
+        raise DataError(f"{folder} has {seen}; allowed: model.safetensors, as save_pretrained writes it")
+    if not any(folder.glob("tokenizer*.json")):
+        raise DataError(f"{folder} has no tokenizer.json; save the tokenizer too: tokenizer.save_pretrained")
+    return folder
+
+
+def read(kind: str, folder: Path, **options):
+    """What transformers' class of that name reads from a folder; DataError with its reason where it cannot."""
+    safely = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        return getattr(library(), kind).from_pretrained(folder, **safely, **options)
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, AttributeError, ImportError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise DataError(f"{folder} cannot be read as {kind}: {why}") from None
+
+
+@lru_cache(maxsize=2)
+def tokenizer_of(folder: Path):
+    """The tokenizer of a folder."""
+    return read("AutoTokenizer", folder)
+
+
+@lru_cache(maxsize=1)
+def table_of(folder: Path) -> Tensor:
+    """(subword, size): the embedding table of a pretrained model, by the tokenizer's ids."""
+    return whole_model(folder).get_input_embeddings().weight.detach().float()
+
+
+def encoder_of(folder: Path) -> nn.Module:
+    """A pretrained Transformer without its embedding table and its pooler."""
+    model = whole_model(folder).float()
+    model.set_input_embeddings(nn.Identity())
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model
+
+
+def whole_model(folder: Path) -> nn.Module:
+    """The Transformer of a folder, without a head."""
+    return read("AutoModel", folder, use_safetensors=True)
+
+
+def most_words(folder: Path) -> int:
+    """The most words of a text that a pretrained model reads, start and end included."""
+    with torch.device("meta"):  # its shapes alone
+        model = library().AutoModel.from_config(read("AutoConfig", folder))
+    return int(min(tokenizer_of(folder).model_max_length, words_read(model)))
+
+
+def words_read(model: nn.Module) -> float:
+    """The most words of a text, start and end included: RoBERTa and its like begin to count behind the padding's id."""
+    for name, table in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
+            return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return getattr(model.config, "max_position_embeddings", None) or inf
+
+
+class Listed:
+    """A recorder that keeps the weights of each layer, (batch, head, word, word), in a list."""
+
+    def __init__(self, weights: list[Tensor]):
+        self.weights = weights
+
+    def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """The output of the heads, (batch, head, word, size)."""
+        self.weights.append(weights)
+        return weights @ values
