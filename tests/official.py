@@ -73,7 +73,11 @@ GROUPS = ("alt.atheism", "rec.sport.baseball", "rec.sport.hockey")
 ARTICLES = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
 
 
+MODEL = {
+    name: name.encode() for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+}
 ARCHIVES = {
+    "minilm": zipped({f"gt/model/{name}": content for name, content in (MODEL | {"README.md": b"about"}).items()}),
     "sst": zipped({f"trees/{split}.txt": TREES for split in ("train", "dev", "test")}),
     "imdb": tarred(
         {

@@ -1,1 +1,1 @@
-"""Official downloads of datasets and word vectors: `python -m tools.fetch NAME...|all`, or `list`."""
+"""Official downloads of datasets, word vectors and a pretrained model: `python -m tools.fetch NAME...|all`."""

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -19,12 +20,14 @@ from spacy.vectors import Vectors as SpacyVectors
 from tqdm import tqdm
 
 from lib.datasets.files import SUFFIX, DataError, decode, record_of
+from lib.training.cache import file_digest
 from tools.fetch.sources import Source
 
 Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
+MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # SHA-256 of its weights, as published
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
 
 
@@ -167,6 +170,8 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
     try:
         if source.name in VECTORS:
             write_vectors(unpacked, first, source)
+        elif source.name == "minilm":
+            copy_model(unpacked, first)
         elif source.name == "babi":
             for task, name in enumerate(source.makes, start=1):
                 write_dataset(into / name, source, babi(unpacked, source, task), f"bAbI task {task}")
@@ -175,6 +180,16 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
     except (FileNotFoundError, LookupError, TypeError, ValueError, csv.Error) as error:
         seen = f"{type(error).__name__}: {str(error)[:120]}"
         raise DataError(f"the official files of {source.name} are not as published ({seen})") from None
+
+
+def copy_model(unpacked: Path, to: Path) -> None:
+    """Copies a pretrained model with its tokenizer; ValueError where the weights are not the published ones."""
+    weights = one_file(unpacked, "model.safetensors")
+    if file_digest(weights) != MINILM:
+        raise ValueError("model.safetensors has other weights than published")
+    to.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(weights.parent / name, to / name)
 
 
 def one_file(unpacked: Path, pattern: str) -> Path:

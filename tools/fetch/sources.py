@@ -1,4 +1,4 @@
-"""Where each dataset and file of word vectors is published, and on what terms: the records of sources.toml."""
+"""Where datasets, word vectors and a pretrained model are published, and on what terms: the records of sources.toml."""
 
 import tomllib
 from functools import cache
@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """A published dataset, or file of word vectors."""
+    """A published dataset, file of word vectors, or pretrained model."""
 
     name: str
     title: str
@@ -20,7 +20,6 @@ class Source:
     makes: tuple[str, ...]  # the folders or files it becomes in the data folder
     url: str  # of its one file
     digest: str | None = None  # of that file, "sha256:..." or "md5:..."; None: not publicly known
-    size: int | None = None  # of that file in bytes; None: not publicly known
     classes: tuple[str, ...] = ()
     note: str = ""
     members: str = "*"  # the files of an archive that are of use
