@@ -17,7 +17,7 @@ from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
 from lib.metrics import probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
-from lib.models.huggingface import HuggingFaceClassifier, order_of
+from lib.models.huggingface import HuggingFaceClassifier, order_of, reweighted
 from lib.projections import uniform
 from lib.training import Run
 from lib.training.own_model import own_model
@@ -94,31 +94,65 @@ def by_hand(bert, ids, inside, imposed=None) -> tuple[torch.Tensor, list[torch.T
     return bert.classifier(bert.bert.pooler.dense(states[:, 0]).tanh()), layers
 
 
-@pytest.mark.parametrize("head", [(-1, 0), (1, 1), (0, 1)])
-def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, given, head, monkeypatch):
+def in_place_of(weights, mask, attention, heads) -> dict[int, torch.Tensor]:
+    """Rows (batch, word) of the first word: a head's own weights times attention / their mean over these heads."""
+    rows, imposed = weights[:, heads, 0], {}
+    mean = rows.mean(dim=1) * mask
+    for number, head in enumerate(heads):
+        words = rows[:, number] * mask
+        new = torch.where(mask, words * attention / mean, 0)
+        total = new.sum(dim=1, keepdim=True)
+        new = torch.where(total > 0, new / total * words.sum(dim=1, keepdim=True), 0)
+        imposed[head] = rows[:, number] * ~mask + new
+    return imposed
+
+
+@pytest.mark.parametrize("attention", [(-1, 0), (1, 1), (0, 1), -1, 0])
+def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, given, attention, monkeypatch):
     bert = tiny(transformers)
-    adapted, where = HuggingFaceClassifier(bert, tokenizer, head), (head[0] % 2, head[1])
+    adapted, (layer, head) = HuggingFaceClassifier(bert, tokenizer, attention), np.broadcast_to(attention, 2)
+    layer, heads = layer % 2, [head] if isinstance(attention, tuple) else [0, 1]
     output, ids = check_interface(adapted, given), adapted.ids[given.tokens]
     logits, weights = by_hand(bert, ids, inside(given))
-    row = weights[where[0]][:, where[1], 0]
+    rows = weights[layer][:, heads, 0]
     assert torch.allclose(output.logits, logits, atol=1e-9)
     assert torch.allclose(bert(ids, attention_mask=inside(given).long()).logits, logits, atol=1e-9), "left as it was"
-    own = row.masked_fill(~given.mask, 0)
+    own = rows.mean(dim=1).masked_fill(~given.mask, 0)
     assert torch.allclose(output.attention, own / own.sum(dim=1, keepdim=True), atol=1e-12)
-    assert (row[:, 0] > 1e-3).all(), "special tokens have weight, and keep it"
+    assert (rows[:, :, 0] > 1e-3).all(), "special tokens have weight, and keep it"
     draws = torch.rand(len(given), 3, given.tokens.shape[1], generator=torch.Generator().manual_seed(0)).double()
     draws = draws.masked_fill(~given.mask[:, None], 0)
     draws[:, 2] = 0  # nothing is attended
     draws[:, :2] = draws[:, :2] / draws[:, :2].sum(dim=-1, keepdim=True)
     read = adapted.read_out(output, draws)
-    special = row.masked_fill(given.mask, 0)  # start and end keep their weight; the rest is distributed as given
     for k in range(3):
-        imposed = special + (1 - special.sum(dim=1, keepdim=True)) * draws[:, k]
-        expected = by_hand(bert, ids, inside(given), {where: imposed})[0]
+        imposed = in_place_of(weights[layer], given.mask, draws[:, k], heads)
+        if isinstance(attention, tuple):  # of one head the rest of its weight is distributed as given
+            special = rows[:, 0].masked_fill(given.mask, 0)
+            rest = special + (1 - special.sum(dim=1, keepdim=True)) * draws[:, k]
+            assert torch.allclose(imposed[head], rest, atol=1e-12)
+        imposed = {(layer, number): row for number, row in imposed.items()}
+        expected = by_hand(bert, ids, inside(given), imposed)[0]
         assert torch.allclose(read[:, k], expected, atol=1e-9) and not torch.allclose(expected, logits, atol=1e-3)
         assert torch.allclose(adapted(given, attention=draws[:, k]).logits, expected, atol=1e-9)
     monkeypatch.setattr(huggingface, "WORDS", 7)  # in small chunks too
     assert torch.allclose(adapted.read_out(output, draws), read, atol=1e-12)
+
+
+def test_weights_of_0_are_reweighted_and_have_gradients():
+    """Of two heads: the first has only the last word, both lack the third; the second nearly lacks the last."""
+    weights = torch.tensor([[[0.2, 0, 0, 0.8], [0.1, 0.9, 0, 1e-300]]], dtype=torch.float64)
+    mask = torch.tensor([[False, True, True, True]])
+    for attention, expected in (
+        ([0, 0, 0, 1], [[0.2, 0, 0, 0.8], [0.1, 0, 0, 0.9]]),
+        ([0, 0, 1, 0], [[0.2, 0, 0.8, 0], [0.1, 0, 0.9, 0]]),
+        ([0, 0, 0, 0], [[0.2, 0, 0, 0], [0.1, 0, 0, 0]]),
+    ):
+        given = torch.tensor([attention], dtype=torch.float64, requires_grad=True)
+        scores = weights.log().clamp(min=torch.finfo(torch.float64).min).requires_grad_()
+        rows = reweighted(scores.log_softmax(dim=-1), mask, given)
+        assert torch.allclose(rows, torch.tensor([expected], dtype=torch.float64), atol=1e-12)
+        assert all(one.isfinite().all() for one in torch.autograd.grad(rows.square().sum(), (given, scores)))
 
 
 SMALLER = {"embedding_size": 8}
@@ -148,7 +182,8 @@ def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenize
     endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
     cases = [((tiny(transformers, kind, **options), tokenizer), fault) for kind, options, fault in REFUSED]
     cases += [((bert.bert, tokenizer), "a BertModel is no sequence classifier")]
-    cases += [((bert, tokenizer, (2, 0)), r"no head \(2, 0\); the model has 2 layers of 2")]
+    cases += [((bert, tokenizer, (2, 0)), r"no attention \(2, 0\); the model has 2 layers of 2")]
+    cases += [((bert, tokenizer, -3), "no attention -3; the model has 2 layers of 2 heads, from 0: name a layer, or")]
     cases += [((bert, endless), "makes 'a' of 'a'; it needs a pad token")]
     for given, fault in cases:
         with pytest.raises(ValueError, match=fault):
@@ -157,7 +192,7 @@ def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenize
 
 def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers, tokenizer, given):
     bert = tiny(transformers)
-    adapted = HuggingFaceClassifier(bert, tokenizer)
+    adapted = HuggingFaceClassifier(bert, tokenizer, (-1, 0))
     p = probabilities(adapted(given).logits.detach())
     deleted = importance.leave_one_out(adapted, given)
     for row, place in given.mask.nonzero().tolist():

@@ -1,7 +1,7 @@
-"""A Hugging Face classifier with the interface: its attention is one head's row of the classifying token.
+"""A Hugging Face classifier with the interface: its attention is a layer's, or one head's, at the classifying token.
 
-BERT and its like read out the state of their first word. The weights of one head at that word are a mechanism: they can
-be replaced.
+BERT and its like read out the state of their first word. The weights at that word are a mechanism: they can be
+replaced, those of all heads of a layer together, or those of one.
 
 A recorder goes down to every layer as the option `recorder` of the forward pass; our attention function, registered
 with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
@@ -29,13 +29,17 @@ WORDS = 2**11  # of one forward pass: every layer of a large model keeps much fo
 class HuggingFaceClassifier(nn.Module):
     """A sequence classifier of transformers that reads out its first word, with the interface of a model.
 
-    `hidden` of its output are the values (batch, word, size) that the head weighs.
+    Its attention is the mean over the heads of a layer of the first word's weights, over the words of the text. Another
+    attention that is imposed multiplies the weights of each head by its ratio to this mean; each head's weights of
+    start and end, and the sum of those of the words, stay what they are. Of one head it replaces the weights.
+
+    `hidden` of its output are the values (batch, word, head x size) that the heads weigh.
 
     Args:
         classifier: as AutoModelForSequenceClassification makes it. From now on it computes its attention by our
             function, which gives the same.
         tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
-        attention: (layer, head), each from 0, or from the end with -1.
+        attention: a layer, or (layer, head), each from 0, or from the end with -1.
         order: the number of the model's output for each class of the corpus; None: they are in the same order.
     Raises:
         ValueError: the model is no classifier, reads out more than its first word, or does not expose its attention.
@@ -44,7 +48,11 @@ class HuggingFaceClassifier(nn.Module):
     words_at_once = WORDS
 
     def __init__(
-        self, classifier: nn.Module, tokenizer, attention: tuple[int, int] = (-1, 0), order: Sequence[int] | None = None
+        self,
+        classifier: nn.Module,
+        tokenizer,
+        attention: int | tuple[int, int] = -1,
+        order: Sequence[int] | None = None,
     ):
         super().__init__()
         refuse_other_tasks(classifier)
@@ -57,12 +65,17 @@ class HuggingFaceClassifier(nn.Module):
         self.to(next(classifier.parameters()).device)
         probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
         layers, heads = layers_and_heads(classifier, probe)
-        if not (-layers <= attention[0] < layers and -heads <= attention[1] < heads):
-            raise ValueError(f"there is no head {attention}; the model has {layers} layers of {heads}, from (0, 0)")
-        self.head = attention[0] % layers, attention[1] % heads
+        layer, head = attention if isinstance(attention, tuple) else (attention, 0)
+        if not (-layers <= layer < layers and -heads <= head < heads):
+            seen = f"there is no attention {attention!r}; the model has {layers} layers of {heads} heads"
+            raise ValueError(f"{seen}, from 0: name a layer, or (layer, head)")
+        layer, one = layer % layers, isinstance(attention, tuple)
+        self.place = layer, slice(head % heads, head % heads + 1) if one else slice(0, heads)
+        of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
+        self.attention_name = f"head {head % heads + 1} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for a batch; `attention` (batch, word), where given, replaces the head's own."""
+        """The output for a batch; `attention` (batch, word), where given, replaces its own."""
         return self.from_embeddings(self._embed(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -70,7 +83,7 @@ class HuggingFaceClassifier(nn.Module):
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
         require_gradient(embeddings)
-        recorder = Recorder(self.head, batch.mask, attention)
+        recorder = Recorder(self.place, batch.mask, attention)
         logits = self._logits(embeddings, batch.mask, recorder)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
         return ModelOutput(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings)
@@ -78,7 +91,7 @@ class HuggingFaceClassifier(nn.Module):
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
 
-        Start and end keep their weight; the attention distributes the rest. A forward pass for each draw.
+        A forward pass for each draw.
         """
         draws = attention if attention.dim() == 3 else attention[:, None]
         texts, number, words = draws.shape
@@ -87,12 +100,12 @@ class HuggingFaceClassifier(nn.Module):
         logits = []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             mask = output.mask[rows]
-            recorder = Recorder(self.head, mask, given, output.hidden[rows])
+            recorder = Recorder(self.place, mask, given, output.hidden[rows])
             logits.append(self._logits(output.embeddings[rows], mask, recorder))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
-        """None: the layers after the head are not affine."""
+        """None: what follows the attention is not affine."""
 
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
@@ -110,7 +123,7 @@ class HuggingFaceClassifier(nn.Module):
 
 
 def pretrained(
-    source: str | Path, corpus: Corpus, attention: tuple[int, int] = (-1, 0), **options
+    source: str | Path, corpus: Corpus, attention: int | tuple[int, int] = -1, **options
 ) -> tuple[HuggingFaceClassifier, Corpus]:
     """A classifier with the interface, and the corpus in the subwords that it reads.
 
@@ -169,7 +182,7 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
     """
     kind, words = type(classifier).__name__, probe.shape[1]
     everywhere = torch.ones_like(probe[:, :, 0], dtype=torch.long)
-    recorder = Recorder((0, 0), everywhere.bool())
+    recorder = Recorder((0, slice(0, 1)), everywhere.bool())
     with eval_mode(classifier), gradients_enabled(classifier):
         given = {"inputs_embeds": probe.detach().requires_grad_(), "attention_mask": everywhere}
         try:
@@ -192,33 +205,50 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
 
 
 class Recorder:
-    """Records the attention of all layers, and replaces one head's row of the first word.
+    """Records the attention of all layers, and replaces the first word's in some heads of one.
 
-    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the head (layer, head)
-    `scores` (batch, word) and `values` (batch, word, size). Given values are weighed in place of the head's own, and
-    given attention (batch, word) over the mask in place of its weights at the first word; start and end keep theirs.
+    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the layer and heads `place`
+    `scores` (batch, word), of which the softmax over the mask is the mean of the heads, and `values` (batch, word,
+    head x size). Given values are weighed in place of the heads' own.
     """
 
     def __init__(
-        self, head: tuple[int, int], mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None
+        self, place: tuple[int, slice], mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None
     ):
-        self.head, self.mask, self.attention, self.values = head, mask, attention, values
+        (self.layer, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
         self.weights, self.scores = [], None
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """The output of the heads of the next layer, (batch, head, word, size)."""
-        attended, (layer, head) = weights @ values, self.head
+        attended, heads = weights @ values, self.heads
         self.weights.append(weights)
-        if len(self.weights) != layer + 1:
+        if len(self.weights) != self.layer + 1:
             return attended
-        self.scores = scores[:, head, 0]
-        self.values = values[:, head] if self.values is None else self.values
-        row = weights[:, head, 0]
-        if self.attention is not None:
-            special = softmax(self.scores, add_ends(self.mask)).masked_fill(self.mask, 0)
-            row = special + (1 - special.sum(dim=1, keepdim=True)) * self.attention
-        patched = torch.cat([row[:, None] @ self.values, attended[:, head, 1:]], dim=1)
-        return torch.stack([*attended[:, :head].unbind(1), patched, *attended[:, head + 1 :].unbind(1)], dim=1)
+        least = torch.finfo(scores.dtype).min
+        logs = scores[:, heads, 0].clamp(min=least).log_softmax(dim=-1)  # (batch, head, word)
+        self.scores = logs.logsumexp(dim=1)
+        if self.values is None:
+            self.values = values[:, heads].transpose(1, 2).flatten(2)
+        rows = weights[:, heads, 0] if self.attention is None else reweighted(logs, self.mask, self.attention)
+        own = self.values.unflatten(2, (rows.shape[1], -1)).transpose(1, 2)
+        patched = torch.cat([rows[:, :, None] @ own, attended[:, heads, 1:]], dim=2)
+        return torch.cat([attended[:, : heads.start], patched, attended[:, heads.stop :]], dim=1)
+
+
+def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
+    """(batch, head, word): weights, of logarithms `logs`, times how much an attention (batch, word) is of their mean.
+
+    Each head keeps the sum of its weights over the mask, times that of the attention, and all weights off the mask.
+    """
+    weights, given = logs.exp(), attention[:, None]
+    ratio = logs - logs.logsumexp(dim=1, keepdim=True)  # of each head's weight to the sum of all heads', at most 0
+    with torch.no_grad():  # the largest that counts is 1: a head that nearly ignores these words has a sum too
+        largest = ratio.masked_fill(given <= 0, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0)
+    products = (ratio - largest).clamp(max=30).exp() * given
+    total = products.sum(dim=-1, keepdim=True)
+    shares = products / total.masked_fill(total == 0, 1) * given.sum(dim=-1, keepdim=True)
+    words = weights.masked_fill(~mask[:, None], 0).sum(dim=-1, keepdim=True)
+    return weights.masked_fill(mask[:, None], 0) + words * shares
 
 
 def add_ends(mask: Tensor) -> Tensor:
