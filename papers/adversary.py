@@ -15,12 +15,11 @@ from lib.models import ATTENTIONS
 from lib.training import Run
 from lib.training.runs import NEVER_ZERO
 from papers.paper import Paper
-from papers.settings import Distinct, Settings, one_of, setting
+from papers.settings import Distinct, Encoder, Settings, one_of, setting
 
 BASE_SEEDS = {"quick": 3, "paper": 9}  # the base and others: eight, as in the paper
 ADVERSARY_SEEDS = {"quick": 2, "paper": 5}
 LAMBDAS = {"quick": (1e-3, 2e-3), "paper": (1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3)}  # the paper's of SST is 5.25e-4
-BILSTM = {"model": "BiLSTM"}
 GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 
 
@@ -28,7 +27,8 @@ GUIDING = 1e-3  # lambda of the adversary that guides the MLP, in table 3
 class AdversarySettings(Settings):
     """Beside those of every notebook: the trained adversaries."""
 
-    attention: one_of(ATTENTIONS) = setting("additive", "of the base and its adversaries")
+    encoder: Encoder = setting("bilstm", "of the base and its adversaries")
+    attention: one_of(ATTENTIONS) = setting("additive", "of the same")
     lambdas: Distinct[NonNegativeFloat] | None = setting(
         None, "weights of distance in the adversary's loss, beside 0, the control; None: the profile's"
     )
@@ -40,7 +40,7 @@ def bases(settings: Settings, others: int = 0) -> list[Run]:
     """The paper's main model under every seed, and under `others` seeds more."""
     chosen = settings.seeds_or(ADVERSARY_SEEDS[settings.profile])
     more = [seed for seed in range(len(chosen) + others) if seed not in chosen][:others]
-    return [settings.run("bilstm", settings.attention, seed) for seed in chosen + more]
+    return [settings.run(settings.encoder, settings.attention, seed) for seed in chosen + more]
 
 
 def base_seeds(settings: Settings) -> list[Run]:
@@ -66,7 +66,7 @@ def guides(settings: Settings) -> list[Run]:
     """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide."""
     mlps = [replace(base, encoder="average") for base in bases(settings) if settings.adversaries]
     runs = [*mlps, *(replace(mlp, variant="uniform") for mlp in mlps)]
-    runs += [replace(mlp, variant="guide_base", base=replace(mlp, encoder="bilstm")) for mlp in mlps]
+    runs += [replace(mlp, variant="guide_base", base=replace(mlp, encoder=settings.encoder)) for mlp in mlps]
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])
     return runs + (imitation_guides(settings, strength) if strength else [])
 
@@ -115,7 +115,7 @@ def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str,
 def less_seeds(tables: Mapping[str, pd.DataFrame], attention: str) -> Iterator[tuple]:
     """W2, W2b, W4c: how much farther from the base's attention another is than other seeds' attention."""
     if len(rows := tables[attention]):
-        yield BILSTM, [tables["bases"]], distance_beyond_seeds(rows, tables["bases"])
+        yield {}, [tables["bases"]], distance_beyond_seeds(rows, tables["bases"])
 
 
 def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
@@ -131,7 +131,7 @@ def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     if len(rows := tables["chosen"]):
         both = pd.concat([tables["bases"], rows])
         between = {"variant": "adversary"}, {"variant": "base"}
-        yield BILSTM, [tables["bases"]], analysis.effects_between(both, ["f1"], between)[0]
+        yield {}, [tables["bases"]], analysis.effects_between(both, ["f1"], between)[0]
 
 
 PARTS = (base_seeds, uniform, guides, imitation_guides, sweep)

@@ -97,7 +97,8 @@ def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Ite
             all_texts = rows_where(tables["answers"], identity(rows)) if "answers" in tables and len(rows) else rows
             answers.append(all_texts if len(all_texts) else rows)
         about = {"finding": finding.id, "se": effect.se, "n": effect.n, "left_out": left_out(answers)}
-        about |= dict.fromkeys(MODEL, "") | identity(groups[0]) | model
+        own = identity(groups[0])
+        about |= dict.fromkeys(MODEL, "") | own | {"model": title_of(str(own.get("encoder", "")))} | model
         for seed, value in effect.by_run.items():
             if not np.isnan(value):
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}

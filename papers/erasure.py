@@ -12,9 +12,9 @@ from pydantic.dataclasses import dataclass
 from lib.analysis import add_entropies
 from lib.analysis.erasure import add_drawn, add_sooner, counted_models, sooner_ratio, sooner_signs
 from lib.datasets import spec
+from lib.datasets.pretrained import is_pretrained
 from lib.models import HIERARCHICAL
 from lib.models.encoders import FLAN
-from lib.pretrained import is_pretrained
 from lib.training import Run
 from papers import results
 from papers.effects import model_name, split_models

@@ -17,7 +17,7 @@ from lib.training import Run, Trained
 from lib.training.runs import REGULARIZED
 from papers.effects import model_name
 from papers.paper import Paper
-from papers.settings import Attentions, Distinct, Settings, Several, setting
+from papers.settings import Attentions, Distinct, Encoder, Settings, Several, setting
 
 DELTAS = {"quick": (1.0, 10.0), "paper": (1.0, 10.0, 20.0, 30.0)}  # the paper's: section 3.1, table 4
 ETAS = {"quick": (0.1, 1.0), "paper": (0.1, 0.3, 1.0, 3.0, 5.0)}
@@ -40,6 +40,7 @@ OF_THE_BASE = ("delta", "eta", "epochs", "patience", "learning_rate")  # options
 class RegularizationSettings(Settings):
     """Beside those of every notebook: which variants, the weights of their losses, and the parts beside table 1."""
 
+    encoder: Encoder = setting("bilstm", "of all models")
     attentions: Attentions | None = setting(None, "None: both in profile paper, additive in quick")
     delta: Several[NonNegativeFloat] | None = setting(None, "weight of tying, for each attention; None: chosen on dev")
     eta: Several[NonNegativeFloat] | None = setting(None, "the same of the masked language model")
@@ -64,7 +65,7 @@ def variant(settings: Settings, name: str, attention: str, seed: int, layers: in
         place = settings.attentions.index(attention) if attention in settings.attentions else 0
         options = {weight: (values * (place + 1))[place]} | options
     options = {"embeddings": "frozen"} | options if name in FROZEN else options
-    run = settings.run("bilstm", attention, seed, variant=name, layers=layers, recipe="tutek2020")
+    run = settings.run(settings.encoder, attention, seed, variant=name, layers=layers, recipe="tutek2020")
     return replace(run, options=tuple(options.items()))
 
 

@@ -35,7 +35,6 @@ READ = ["texts", "train_texts", "dev_texts", "test_texts", "vectors"]
 RUN = (*READ, "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "divergence", "lambda", "rate", "ranking", "way", "series", "at", "against", "start")
-OPTIONS += ("vector_scale",)
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
 ENDINGS = {"values": "", "findings": "-findings"}
 NUMBERS = ("seed", "value", "chance", "se", "n", "train_texts", "test_texts")  # what is counted with

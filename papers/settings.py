@@ -9,14 +9,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Pos
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from lib.datasets import Own, in_subwords, own_text, spec
-from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
-from lib.models.encoders import FROZEN
-from lib.pretrained import KNOWN as PRETRAINED
-from lib.pretrained import is_pretrained
+from lib.datasets import Own, own_text, spec
+from lib.models import ATTENTIONS
+from lib.models.encoders import known_encoder
 from lib.profiles import PROFILES
 from lib.projections import projection
 from lib.training import Run
+from lib.training.runs import readable
 
 T = TypeVar("T")
 
@@ -62,17 +61,7 @@ def count_to_seeds(given: Any) -> Any:
 
 Several = Annotated[tuple[T, ...], BeforeValidator(split_list), Field(min_length=1)]
 Distinct = Annotated[Several[T], AfterValidator(each_once)]
-
-
-def encoder_name(value: str) -> str:
-    """An encoder's name, a pretrained model's too, or ValueError."""
-    names = {**ENCODERS, **HIERARCHICAL}
-    if value not in names and not is_pretrained(value):
-        raise ValueError(f"allowed: {', '.join(names)}, {', '.join(PRETRAINED)}, or the path of a Hugging Face folder")
-    return value
-
-
-Encoder = Annotated[str, AfterValidator(encoder_name)]
+Encoder = Annotated[str, AfterValidator(known_encoder)]
 Encoders = Distinct[Encoder]
 Attentions = Distinct[one_of(ATTENTIONS)]
 Projection = Annotated[str, AfterValidator(lambda name: projection(name) and name)]
@@ -117,12 +106,8 @@ class Settings:
             columns = (self.text_column, self.label_column, self.split_column)
             own = own_text(self.data, *columns, self.data_home, self.skip_incomplete, self.most_tokens)
             object.__setattr__(self, "dataset", own or self.dataset)
-        named = (*(getattr(self, "encoders", None) or ()), getattr(self, "encoder", ""))
-        read = list(dict.fromkeys(name.removesuffix(FROZEN) for name in named if is_pretrained(name)))
-        if len(read) > 1:
-            raise ValueError(f"{' and '.join(read)} read different subwords; allowed: one pretrained model at a time")
-        if read:
-            object.__setattr__(self, "dataset", in_subwords(self.dataset, read[0]))
+        encoders = (*(getattr(self, "encoders", None) or ()), getattr(self, "encoder", ""))
+        object.__setattr__(self, "dataset", readable(self.dataset, encoders))
         if spec(self.dataset).asks and not self.answers_questions:
             raise ValueError(f"{self.dataset!r} asks questions, which only the models of 'correlation' answer")
 

@@ -14,6 +14,7 @@ from lib import importance
 from lib.analysis import add_entropies, add_support, attention_weights, correlate, measure_all, summarise
 from lib.analysis.adversaries import at_one_distance
 from lib.analysis.summaries import mean_effect, per_group
+from lib.datasets.pretrained import is_pretrained
 from lib.projections import sparsegen_name, sparsegen_strength
 from lib.quantity import declare, tau_name, title_of
 from lib.training import Run, Trained
@@ -59,7 +60,8 @@ class SparsitySettings(Settings):
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
+    how = {} if is_pretrained(encoder) else TO_THE_END[settings.profile]
+    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     run = settings.run(encoder, attention, seed, recipe="meister2021")
     return replace(run, projection=projection, options=tuple((how | start).items()))

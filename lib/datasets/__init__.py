@@ -76,7 +76,7 @@ def in_subwords(name: str, model: str) -> str:
     """A dataset's name, one's own too, in the subwords of a pretrained model."""
     if isinstance(name, Own):
         return own.read_as(name.path, name.reading._replace(subwords=model))
-    return with_dials(name, f"subwords={model}")
+    return name if spec(name).subwords else with_dials(name, f"subwords={model}")
 
 
 def _settled(chosen: Spec, given: dict) -> dict:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from lib import pretrained
+from lib.datasets import pretrained
 from lib.datasets.corpus import SPECIALS, Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from lib import pretrained
+from lib.datasets import pretrained
 from lib.models.transformer import Transformer
 
 
@@ -179,3 +179,11 @@ def encoder_kind(name: str) -> Callable[..., nn.Module]:
     if pretrained.is_pretrained(name):
         return partial(Pretrained, frozen=name.endswith(FROZEN))
     return (ENCODERS | HIERARCHICAL)[name]
+
+
+def known_encoder(name: str) -> str:
+    """The name, if it is an encoder's or a pretrained model's; ValueError with what is allowed otherwise."""
+    names = (*ENCODERS, *HIERARCHICAL, *pretrained.KNOWN)
+    if name not in names and not pretrained.is_pretrained(name):
+        raise ValueError(f"allowed: {', '.join(names)}, or the path of a Hugging Face folder")
+    return name

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, UNKNOWN, Corpus
+from lib.datasets.pretrained import RECORDED, library, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
-from lib.pretrained import RECORDED, library, words_read
 from lib.projections import softmax
 
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word

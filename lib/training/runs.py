@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, ValidationError, create_model
 
 from lib import datasets
+from lib.datasets.pretrained import is_pretrained
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.models.encoders import FROZEN, encoder_kind
-from lib.pretrained import is_pretrained
 from lib.profiles import profile
 from lib.projections import projection
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
@@ -39,7 +39,6 @@ OPTIONS = {
     "reduction": (Literal[*REDUCTIONS], "sum"),
     "embedding_size": (PositiveInt, 300),  # of vectors that are made here; those of a file have theirs
     "embeddings": (Literal["trained", "frozen"], "trained"),
-    "vector_scale": (Above0, 1.0),  # the word vectors are multiplied by it before training
     "hidden_size": (PositiveInt | Literal["embeddings"], None),  # embeddings: as many as the word vectors have
     "query_init": (Literal[*QUERY_INITS], "default"),  # of dot attention
     "attention_share": (Above0, 0.5),  # the size of additive attention's inner layer, as a share of the states'
@@ -252,6 +251,14 @@ def refuse_misfits(run: Run) -> None:
     ):
         sizes = f"hidden_size is {run.option('hidden_size')}; set hidden_size='embeddings'"
         raise ValueError(f"the variant {run.architecture!r} needs hidden states of the embeddings' size: {sizes}")
+
+
+def readable(dataset: str, encoders: Sequence[str]) -> str:
+    """A dataset's name as these encoders read it: in the subwords of the pretrained model among them, if any."""
+    models = sorted({name.removesuffix(FROZEN) for name in encoders if is_pretrained(name)})
+    if len(models) > 1:
+        raise ValueError(f"{' and '.join(models)} read different subwords; allowed: one pretrained model at a time")
+    return datasets.in_subwords(dataset, models[0]) if models else dataset
 
 
 def default_of(encoder: str, parameter: str) -> int | None:

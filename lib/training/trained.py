@@ -16,10 +16,10 @@ from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
+from lib.datasets.pretrained import is_pretrained
 from lib.datasets.word_vectors import Vectors
 from lib.models import evaluation
 from lib.models.attention import xavier
-from lib.pretrained import is_pretrained
 from lib.processes import cores, gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
@@ -206,12 +206,11 @@ def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
         outputs = 1 if outputs == 2 else outputs
         options |= {"retention": run.architecture if run.architecture in models.RETENTIONS else None}
         options |= {"query_init": run.option("query_init")}
-    table = word_table(run, vectors) * run.option("vector_scale")
     projection = "uniform" if run.variant == "uniform" else run.projection
     with reproducible(run):
         torch.manual_seed(run.seed)
         options |= {"outputs": outputs, "frozen": run.freezes_embeddings}
-        model = kind(table, run.encoder, run.attention, projection_name=projection, **options)
+        model = kind(word_table(run, vectors), run.encoder, run.attention, projection_name=projection, **options)
         if run.option("linear_init") == "xavier":
             xavier(model)
     return model.to(run.device_kind)

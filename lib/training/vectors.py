@@ -9,8 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from lib import pretrained
-from lib.datasets import word_vectors
+from lib.datasets import pretrained, word_vectors
 from lib.datasets.corpus import PAD, SPECIALS, Corpus
 from lib.datasets.subwords import ids_of
 from lib.datasets.word_vectors import Vectors
