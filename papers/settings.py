@@ -67,7 +67,7 @@ Attentions = Distinct[one_of(ATTENTIONS)]
 Projection = Annotated[str, AfterValidator(lambda name: projection(name) and name)]
 Name = Annotated[str, PlainValidator(lambda name: spec(name) and name)]  # or one's own text, which stays what it is
 Dataset = Annotated[Name, Field(description="one of those in docs/data.md")]
-ABOUT_MODEL = "your own model instead of training ours: my_model.py:function, a file that is run"
+ABOUT_MODEL = "your own model instead of ours: a Hugging Face folder, or my_model.py:function, a file that is run"
 OwnModel = Annotated[str | None, Field(description=ABOUT_MODEL)]
 
 

@@ -1,7 +1,9 @@
 """The adapter for Hugging Face classifiers, on tiny random ones, against a BERT written by hand."""
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, order_of, reweighted
 from lib.projections import uniform
 from lib.training import Run
-from lib.training.own_model import own_model
+from lib.training.own_model import ModelError, own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = ("Good films, it was", "ungood", "the the bad film was badly a good film. It was it.", "a film good", "")
@@ -35,12 +37,12 @@ def tokenizer(transformers):
     return transformers.BertTokenizer(vocab={subword: number for number, subword in enumerate(SUBWORDS)})
 
 
-def tiny(transformers, kind: str = "Bert", **options):
+def tiny(transformers, kind: str = "Bert", head: str = "ForSequenceClassification", **options):
     """A classifier with weights large enough that its attention is far from uniform."""
     config = getattr(transformers, f"{kind}Config")(**(SMALL | options))
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+        made = getattr(transformers, f"{kind}{head}")(config)
         for parameter in made.parameters():
             torch.nn.init.normal_(parameter, std=0.6)
     return made.double().eval()
@@ -169,25 +171,81 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
 
-REFUSED = [
-    ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, r"no classifying .* states of \[4\]"),
-    ("MPNet", {}, "does not expose its attention through transformers' AttentionInterface"),
-    ("Bert", {"num_labels": 1}, "does not give a text one of two or more classes"),
-    ("Bert", {"problem_type": "multi_label_classification"}, "but a number or several labels"),
-]
-
-
 def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenizer):
-    bert = tiny(transformers)
-    endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
-    cases = [((tiny(transformers, kind, **options), tokenizer), fault) for kind, options, fault in REFUSED]
+    bert, mpnet = tiny(transformers), tiny(transformers, "MPNet")
+    cases = [((mpnet, tokenizer), "does not expose its attention through transformers' AttentionInterface")]
     cases += [((bert.bert, tokenizer), "a BertModel is no sequence classifier")]
     cases += [((bert, tokenizer, (2, 0)), r"no attention \(2, 0\); the model has 2 layers of 2")]
     cases += [((bert, tokenizer, -3), "no attention -3; the model has 2 layers of 2 heads, from 0: name a layer, or")]
-    cases += [((bert, endless), "makes 'a' of 'a'; it needs a pad token")]
     for given, fault in cases:
         with pytest.raises(ValueError, match=fault):
             HuggingFaceClassifier(*given)
+
+
+def saved(folder: Path, model, tokenizer) -> Path:
+    model.float().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def changes(file: str = "config.json", **entries):
+    return lambda folder: (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | entries))
+
+
+def replaces(*files: str, by: str = ""):
+    """Takes files away, or puts a text into them."""
+    return lambda folder: [(folder / one).write_text(by) if by else (folder / one).unlink() for one in files]
+
+
+ALL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+NAMES, GPT = {"id2label": {"0": "sports", "1": "news"}}, {"n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}
+CODE = {"auto_map": {name: "evil.Evil" for name in ("AutoConfig", "AutoModelForSequenceClassification")}}
+BAD = [  # what is saved, how it is changed, what is said
+    ({}, replaces(*ALL), "has no config.json; a pretrained model is a folder as save_pretrained writes it"),
+    ({}, replaces("config.json"), "has no config.json"),
+    ({}, replaces("config.json", by="{"), "config.json is no JSON"),
+    ({}, replaces("config.json", by="[]"), "config.json is a JSON list; it must hold an object"),
+    ({}, changes(model_type="evil"), "cannot be read as AutoConfig: The checkpoint .* has model type `evil`"),
+    ({}, changes(**CODE), r"config.json asks to run code of its own \(auto_map\), which is refused; allowed"),
+    ({}, changes("tokenizer_config.json", **CODE), r"tokenizer_config.json asks to run code of its own"),
+    ({}, changes(attn_implementation="evil/kernel"), r"code of its own \(attn_implementation\)"),
+    ({}, replaces("tokenizer.json"), "has no tokenizer.json; save the tokenizer too: tokenizer.save_pretrained"),
+    ({}, replaces("tokenizer.json", by="{"), "cannot be read as AutoTokenizer"),
+    ({}, replaces("model.safetensors"), "has only pytorch_model.bin, a pickle, which can run code; allowed: model.saf"),
+    ({}, replaces("model.safetensors", "pytorch_model.bin"), "has no weights; allowed: model.safetensors"),
+    ({}, replaces("model.safetensors", by="weights"), "cannot be read as AutoModelForSequenceClassification: "),
+    ({}, changes(num_hidden_layers=3), "bert.encoder.layer.2.attention.* and 15 others are missing, too many, or of"),
+    ({}, changes(num_hidden_layers=1), "has not all weights of a BertForSequenceClassification of its config.json"),
+    ({}, changes(hidden_size=8), "are missing, too many, or of another shape"),
+    ({}, changes(**NAMES), "the model's classes sports, news are not the corpus' worse, better; allowed: the same"),
+    ({"head": "Model"}, changes(), "is a BertModel; allowed: a sequence classifier"),
+    ({"head": "Model"}, changes(architectures=None), "classifier.bias and 1 others are missing"),
+    ({"head": "ForTokenClassification"}, changes(), "is a BertForTokenClassification; allowed: a sequence classifier"),
+    ({"num_labels": 1}, changes(), "does not give a text one of two or more classes, but a number or several labels"),
+    ({"problem_type": "multi_label_classification"}, changes(), "but a number or several labels"),
+    ({"num_labels": 3}, changes(), "the model has 3 classes, LABEL_0, LABEL_1, LABEL_2; the corpus 2"),
+    ({"vocab_size": 12}, changes(), "the tokenizer has 17 subwords, the model embeddings of 12 alone"),
+    ({"kind": "GPT2"} | GPT, changes(), r"no classifying token in front: .* states of \[4\]"),
+    ({"tokenizer": "GPT2"}, changes(), "the tokenizer makes 'a' of 'a'; it needs a pad token, cls before a text"),
+]
+
+
+@pytest.mark.parametrize(("options", "change", "fault"), BAD)
+def test_a_bad_folder_is_one_sentence_and_no_code_of_it_runs(
+    transformers, tokenizer, tmp_path, monkeypatch, options, change, fault
+):
+    monkeypatch.chdir(tmp_path)
+    endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
+    given = endless if options.get("tokenizer") else tokenizer
+    options = {name: value for name, value in options.items() if name != "tokenizer"}
+    folder = saved(tmp_path / "mine", tiny(transformers, **({"num_labels": 2} | options)), given)
+    (folder / "evil.py").write_text("open('ran', 'w')\nEvil = 1\n")
+    (folder / "pytorch_model.bin").write_bytes(b"cbuiltins\nopen\n(S'ran'\nS'w'\ntR.")
+    change(folder)
+    with pytest.raises(ModelError, match=fault) as raised:
+        own_model("mine", Run("planted"), corpus=corpus_of())
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 500 and str(raised.value).startswith("mine: ")
+    assert not (tmp_path / "ran").exists() and not (folder / "ran").exists()
 
 
 def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers, tokenizer, given):
@@ -240,11 +298,11 @@ def test_reasons_and_sentences_of_words_are_those_of_their_subwords(tokenizer):
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
     config = transformers.BertConfig(id2label={0: "Better", 1: "WORSE"})
     assert order_of(config, ("wor se", "better")) == ([1, 0], [])
-    taken = "The model's classes Better, WORSE are taken as no, yes, by their order."
-    assert order_of(config, ("no", "yes")) == ([0, 1], [taken])
+    taken = "The model's classes Better, WORSE are taken as 0, 1, by their order."
+    assert order_of(config, ("0", "1")) == ([0, 1], [taken])
     with pytest.raises(ValueError, match="the model has 2 classes, Better, WORSE; the corpus 3"):
         order_of(config, ("a", "b", "c"))
-    with pytest.raises(ValueError, match="of the model's classes Better, WORSE only some are the corpus' 'worse', bad"):
+    with pytest.raises(ValueError, match="the model's classes Better, WORSE are not the corpus' 'worse', bad; allowed"):
         order_of(config, ("'worse'", "bad"))
     bert = tiny(transformers)
     plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))

@@ -331,12 +331,13 @@ def test_a_file_with_a_model_is_measured_from_end_to_end(mine, corpus, capsys):
 @pytest.mark.parametrize(
     ("named", "fault"),
     [
-        ("yours.py", "there is no file yours.py; name one: my_model.py or my_model.py:function"),
-        ("~nobody/mine.py", "there is no file ~nobody/mine.py"),
-        (f"{'x' * 5000}.py", "there is no file xxx"),
-        ("a\udcff.py", r"there is no file a\\udcff.py"),
-        ("folder.py", "there is no file folder.py"),
-        ("pipe.py", "there is no file pipe.py"),
+        ("yours.py", "there is no folder or .py file yours.py; name one: a Hugging Face folder, my_model.py or my_mod"),
+        ("~nobody/mine.py", "there is no folder or .py file ~nobody/mine.py"),
+        (f"{'x' * 5000}.py", "there is no folder or .py file xxx"),
+        ("a\udcff.py", r"there is no folder or .py file a\\udcff.py"),
+        ("model.safetensors", "there is no folder or .py file model.safetensors"),
+        ("folder.py", "folder.py: .*folder.py has no config.json; a pretrained model is a folder as save_pretrained"),
+        ("pipe.py", "there is no folder or .py file pipe.py"),
         ("mine.py:store", "mine.py:store: the file has no function store; it has: load, short, several, three, "),
         ("mine.py:none", "mine.py:none: it gives a NoneType; it must give a torch.nn.Module"),
         ("mine.py:empty", "mine.py:empty: it gives no model; it must give a torch.nn.Module"),
@@ -355,6 +356,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(mine, corpus, named, fault):
     (mine / "ends.py").write_text("import sys\nsys.exit(2)")
     (mine / "folder.py").mkdir()
     os.mkfifo(mine / "pipe.py")
+    (mine / "model.safetensors").touch()
     with pytest.raises(ModelError, match=fault) as raised:
         own_model(named, Run("planted"), corpus=corpus)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 600
@@ -369,7 +371,10 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     assert re.fullmatch(named, report_name(notebook, values)), "without its folder"
     assert run.fingerprint(notebook, values) != run.fingerprint(notebook, values), "its report is made anew each time"
     leave_out = [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")]
-    for given, fault in (([("model", "yours.py")], "no file yours.py"), (leave_out, "leave encoders, seeds out")):
+    for given, fault in (
+        ([("model", "yours.py")], "no folder or .py file yours.py"),
+        (leave_out, "leave encoders, seeds out"),
+    ):
         with pytest.raises(Refused, match=fault):
             parameters.given_parameters(notebook, given)
 

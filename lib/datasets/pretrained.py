@@ -18,6 +18,7 @@ from lib.datasets.files import DataError
 KNOWN = ("minilm",)  # those of tools.fetch; any other is named by its path, with a slash
 RECORDED = "recorded"  # the name of our attention function among those of transformers
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 
 
 def is_pretrained(encoder: str) -> bool:
@@ -61,23 +62,35 @@ def folder_of(name: str, data_home: str | Path | None = None) -> Path:
     """The folder of a pretrained model, by its path or its name in a home of data.
 
     Raises:
-        DataError: there is none, or it lacks the configuration, the tokenizer, or weights as safetensors.
+        DataError: there is none; it lacks the configuration, the tokenizer, or weights as safetensors; or it asks to
+            run code of its own.
     """
     try:
         folder = files.find(name, data_home)
     except DataError:
-        looked = ", ".join(str(home / name) for home in files.homes(data_home))
+        looked = ", ".join(dict.fromkeys(str(home / name) for home in files.homes(data_home)))
         how = f"python -m tools.fetch {name}" if name in KNOWN else "name a folder as save_pretrained writes it"
         raise DataError(f"there is no pretrained model {name!r}: looked for {looked}; {how}") from None
     if not (folder / "config.json").is_file():
         raise DataError(f"{folder} has no config.json; a pretrained model is a folder as save_pretrained writes it")
+    for path in filter(Path.is_file, (folder / "config.json", folder / "tokenizer_config.json")):
+        refuse_code(path)
     if not any((folder / weights).is_file() for weights in WEIGHTS):
         pickled = sorted(path.name for path in folder.glob("*.bin")) + sorted(path.name for path in folder.glob("*.pt"))
         seen = f"only {pickled[0]}, a pickle, which can run code" if pickled else "no weights"
         raise DataError(f"{folder} has {seen}; allowed: model.safetensors, as save_pretrained writes it")
-    if not any(folder.glob("tokenizer*.json")):
+    if not any((folder / tokenizer).is_file() for tokenizer in TOKENIZERS):
         raise DataError(f"{folder} has no tokenizer.json; save the tokenizer too: tokenizer.save_pretrained")
     return folder
+
+
+def refuse_code(path: Path) -> None:
+    """Raises DataError where a configuration is damaged, or asks for code of its own."""
+    about = files.record_of(files.decode(files.read_bytes(path), str(path)), str(path), "it must hold an object")
+    for name, value in about.items():
+        if name == "auto_map" or ("attn_implementation" in name and "/" in str(value)):
+            allowed = "allowed: a model that transformers has itself, without that entry"
+            raise DataError(f"{path} asks to run code of its own ({name}), which is refused; {allowed}")
 
 
 def read(kind: str, folder: Path, **options):
@@ -85,9 +98,24 @@ def read(kind: str, folder: Path, **options):
     safely = {"local_files_only": True, "trust_remote_code": False}
     try:
         return getattr(library(), kind).from_pretrained(folder, **safely, **options)
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, AttributeError, ImportError) as error:
+    except Exception as error:  # those of transformers, tokenizers and safetensors have no common base
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{folder} cannot be read as {kind}: {why}") from None
+
+
+def classifier_of(folder: Path) -> nn.Module:
+    """The sequence classifier of a folder; DataError where it is another model, or a part of it was not trained."""
+    named, kind = read("AutoConfig", folder).architectures or [], "ForSequenceClassification"
+    if not all(name.endswith(kind) for name in named):
+        raise DataError(f"{folder.name} is a {named[0]}; allowed: a sequence classifier, as Bert{kind}")
+    options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    model, info = read(f"AutoModel{kind}", folder, **options)
+    too_many = [name for name in info["unexpected_keys"] if ".layer" in name]
+    wrong = sorted([*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"]), *too_many])
+    if wrong:
+        seen = f"{wrong[0]} and {len(wrong) - 1} others are missing, too many, or of another shape"
+        raise DataError(f"{folder.name} has not all weights of a {type(model).__name__} of its config.json: {seen}")
+    return model
 
 
 @lru_cache(maxsize=2)

@@ -7,6 +7,7 @@ A recorder goes down to every layer as the option `recorder` of the forward pass
 with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,15 @@ from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, UNKNOWN, Corpus
-from lib.datasets.pretrained import RECORDED, library, words_read
+from lib.datasets.files import as_path
+from lib.datasets.pretrained import RECORDED, classifier_of, folder_of, library, read, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
 from lib.projections import softmax
 
+Place = int | tuple[int, int]  # a layer, or (layer, head)
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
 
 
@@ -47,13 +50,7 @@ class HuggingFaceClassifier(nn.Module):
 
     words_at_once = WORDS
 
-    def __init__(
-        self,
-        classifier: nn.Module,
-        tokenizer,
-        attention: int | tuple[int, int] = -1,
-        order: Sequence[int] | None = None,
-    ):
+    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1, order: Sequence[int] | None = None):
         super().__init__()
         refuse_other_tasks(classifier)
         self.vocabulary = vocabulary_of(tokenizer)
@@ -122,25 +119,29 @@ class HuggingFaceClassifier(nn.Module):
         return self.classifier.get_input_embeddings()(self.ids[tokens])
 
 
-def pretrained(
-    source: str | Path, corpus: Corpus, attention: int | tuple[int, int] = -1, **options
-) -> tuple[HuggingFaceClassifier, Corpus]:
+def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tuple[HuggingFaceClassifier, Corpus]:
     """A classifier with the interface, and the corpus in the subwords that it reads.
 
     What is not said by the model's files stands in the corpus' notes: classes by their order, weights made single.
 
     Args:
-        source: a folder with model and tokenizer, or a name on the hub, from which it is downloaded.
-        attention: of HuggingFaceClassifier. options: of from_pretrained.
+        source: a folder with model and tokenizer, from here or in a home of data; nothing is downloaded.
+        attention: of HuggingFaceClassifier.
+    Raises:
+        ValueError: the folder, or the model in it, cannot be measured on this corpus, in one sentence.
     """
-    transformers = library()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-    classifier = transformers.AutoModelForSequenceClassification.from_pretrained(source, **options)
-    order, notes = order_of(classifier.config, corpus.classes)
+    here = as_path(source).resolve()
+    folder = folder_of(str(here if here.is_dir() else source))
+    if any(one.query is not None for one in corpus.test.instances):
+        raise ValueError(f"it would read the texts of {corpus.name} without their questions; allowed: single texts")
+    tokenizer, classifier = read("AutoTokenizer", folder), classifier_of(folder)
+    halves = made_single(classifier)
+    model = HuggingFaceClassifier(classifier, tokenizer, attention)
+    model.order, by_order = order_of(classifier.config, corpus.classes)
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
-    notes += made_single(classifier)
-    model = HuggingFaceClassifier(classifier, tokenizer, attention, order)
+    about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention is the {model.attention_name}, "
+    notes = [f"{about}at the classifying token, over the words between start and end.", *by_order, *halves]
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
     return model, corpus_in_subwords(replace(corpus, notes=(*corpus.notes, *notes)), tokenizer, most)
 
@@ -148,7 +149,7 @@ def pretrained(
 def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
     """The number of the model's output for each class, and a note where it is not by their names, but their order.
 
-    Names agree whatever their case and blanks.
+    Names agree whatever their case and blanks; where those of one side are numbers, as in LABEL_0, the order counts.
     """
     own = [str(config.id2label[k]) for k in range(config.num_labels)]
     if len(own) != len(classes):
@@ -156,8 +157,10 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
     names, wanted = (["".join(name.casefold().split()).strip("'\"") for name in of] for of in (own, classes))
     if sorted(names) == sorted(wanted) and len(set(names)) == len(names):
         return [names.index(name) for name in wanted], []
-    if set(names) & set(wanted):
-        raise ValueError(f"of the model's classes {', '.join(own)} only some are the corpus' {', '.join(classes)}")
+    numbers = any(all(re.fullmatch(r"(label_?)?\d+", name) for name in of) for of in (names, wanted))
+    if set(names) & set(wanted) or not numbers:
+        seen = f"the model's classes {', '.join(own)} are not the corpus' {', '.join(classes)}"
+        raise ValueError(f"{seen}; allowed: the same names (id2label in config.json), or numbers, as in LABEL_0")
     taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
     return list(range(len(own))), [f"The model's classes {taken}, by their order."]
 

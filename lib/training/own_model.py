@@ -1,6 +1,6 @@
-"""Your own model, from the file that the parameter `model` of a notebook names.
+"""Your own model, from the Hugging Face folder or the file that the parameter `model` of a notebook names.
 
-The file is run as a program: name only files that you trust.
+A file is run as a program: name only files that you trust. Of a folder nothing is run.
 """
 
 import sys
@@ -18,8 +18,9 @@ from lib.datasets import Corpus
 from lib.datasets.batches import batches, collate, micro_batches
 from lib.datasets.files import PROJECT
 from lib.importance import gradient, gradient_times_input, leave_one_out
-from lib.models.check_interface import InterfaceError, attempt, check_interface, check_same, made_single, require
+from lib.models.check_interface import attempt, check_interface, check_same, made_single, require
 from lib.models.evaluation import WORDS, eval_mode, words_at_once
+from lib.models.huggingface import pretrained
 from lib.progress import counted
 from lib.training import Run
 from lib.training.trained import Trained, load_corpus
@@ -54,12 +55,13 @@ class OwnRun:
 
 
 def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus: Corpus | None = None) -> list[Trained]:
-    """The models that a file gives, as if they were trained here, without a history; none where `named` is empty.
+    """The models of a file or folder, as if they were trained here, without a history; none where `named` is empty.
 
     >>> trained = own_model(model, runs[0], data_home, corpus) or train_all(runs, data_home)
 
     Args:
-        named: "my_model.py:function"; without a function it is `load`. Called with the corpus it gives a module with
+        named: the folder of a Hugging Face classifier, whose last layer is measured (`lib.models.huggingface`); or
+            "my_model.py:function"; without a function it is `load`. Called with the corpus it gives a module with
             the interface (lib/models/interface.py); a list of them, which count as seeds; or a pair of either and the
             corpus that they read, such as one in subwords.
         run: of those that would be trained: its data and its kind of device are taken. corpus: the run's.
@@ -70,24 +72,27 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
         return []
     path, function = locate(named)
     corpus, own = corpus or load_corpus(run, data_home), []
-    encoder = path.stem if function == FUNCTION else f"{path.stem} {function}"
+    encoder = path.stem if function == FUNCTION else f"{path.stem} {function}" if function else path.name
+    file = f"{path.name}:{function}" if function else path.name
     try:
-        models, corpus = models_of(call_function(path, function, corpus), corpus)
+        given = call_function(path, function, corpus) if function else pretrained(path, corpus)
+        models, corpus = models_of(given, corpus)
         torch.set_default_dtype(torch.float32)  # whatever the file has set, for what runs after it
         torch.set_grad_enabled(True)
         for seed, model in enumerate(models):
             read = replace(corpus, notes=(*corpus.notes, *made_single(model)))
             attempt("the check", partial(prepare, model, read, run.device_kind))
-            of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind)
+            attention = getattr(model, "attention_name", "attention")
+            of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind, attention)
             own.append(Trained(of, model, read, f"those of {path.name}", (), 0))
-            print(f"{path.name}:{function} passed the check on {counted(len(read.test), 'text')}", flush=True)
-    except InterfaceError as error:
-        raise ModelError(f"{path.name}:{function}: {error}") from error
+            print(f"{file} passed the check on {counted(len(read.test), 'text')}", flush=True)
+    except ValueError as error:  # of the interface, or of a folder
+        raise ModelError(f"{file}: {error}") from error
     return own
 
 
 def locate(named: str) -> tuple[Path, str]:
-    """(file, function) of "my_model.py:function", from here or the project's folder; ModelError without such a file."""
+    """(file, function) of "my_model.py:function", or (folder, ""), from here or the project; else ModelError."""
     file, colon, function = named.rpartition(":")
     if not colon or not function.isidentifier():
         file, function = named, FUNCTION
@@ -96,8 +101,10 @@ def locate(named: str) -> tuple[Path, str]:
         for place in (given.resolve(), PROJECT / given):
             if place.suffix == ".py" and place.is_file() and str(place).encode():
                 return place, function
-    seen = f"model is {ascii(named)[:200]}, but there is no file {ascii(file)[1:-1][:200]}"
-    raise ModelError(f"{seen}; name one: my_model.py or my_model.py:function")
+            if place.is_dir() and file == named and str(place).encode():
+                return place, ""
+    seen = f"model is {ascii(named)[:200]}, but there is no folder or .py file {ascii(file)[1:-1][:200]}"
+    raise ModelError(f"{seen}; name one: a Hugging Face folder, my_model.py or my_model.py:function")
 
 
 def call_function(path: Path, function: str, corpus: Corpus) -> object:

@@ -93,7 +93,7 @@ def full_paths(values: dict[str, Any], settings: Settings) -> dict[str, str]:
     paths = {}
     if values.get("model"):
         path, function = locate(values["model"])
-        paths["model"] = f"{path.resolve()}:{function}"
+        paths["model"] = ":".join(filter(None, (str(path.resolve()), function)))
     if isinstance(settings.dataset, Own):
         paths["data"] = str(settings.dataset.path)
     return {} if Path.cwd() == PROJECT else paths
@@ -111,7 +111,7 @@ def report_name(notebook: Path, values: dict[str, Any]) -> str:
     parts.append(slug(settings["profile"].replace("quick", "")))
     if model := settings["model"]:
         path, function = locate(model)
-        parts.append(f"model-{slug(f'{path.stem}-{function}', 24)}-{digest(model)}")
+        parts.append(f"model-{slug(f'{path.stem}-{function}'.strip('-'), 24)}-{digest(model)}")
     others = {name: one if isinstance(one, list) else [one] for name, one in sorted(values.items())}
     others = {name: one for name, one in others.items() if name not in NAMED and values[name] != defaults[name]}
     parts.append(slug("-".join(f"{name}={'+'.join(map(str, one))}" for name, one in others.items())))
