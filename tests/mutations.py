@@ -27,8 +27,8 @@ class Mutation(NamedTuple):
 
 def read() -> list[Mutation]:
     """The faults of mutations.toml."""
-    groups = tomllib.loads((PROJECT / "tests" / "mutations.toml").read_text(encoding="utf-8"))["mutation"]
-    return [Mutation(group["file"], old, new, group["tests"]) for group in groups for old, new in group["faults"]]
+    kept = tomllib.loads((PROJECT / "tests" / "mutations.toml").read_text(encoding="utf-8"))
+    return [Mutation(*fault) for fault in kept["faults"]]
 
 
 def is_caught(mutation: Mutation) -> bool:
