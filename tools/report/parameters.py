@@ -78,9 +78,8 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
     try:
         kind = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
         settings = kind.of(values)
-        checked = {name: getattr(settings, name, literal(text)) for name, text in values.items() if name != "dataset"}
-        checked |= {name: values[name] for name in values if name == "dataset"}
-        checked |= full_paths(values, settings)
+        checked = {name: getattr(settings, name, literal(text)) for name, text in values.items()}
+        checked |= full_paths(values, settings) | {name: values[name] for name in values if name == "dataset"}
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
     except OSError as error:
