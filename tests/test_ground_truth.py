@@ -143,30 +143,6 @@ def test_integrated_gradients_from_the_unknown_word_are_complete_and_credit_it_w
         importance.integrated_gradients(tested, given, baseline="mean")
 
 
-def test_rollout_and_attention_times_gradient_are_products_of_matrices_and_need_self_attention():
-    """Abnar & Zuidema's (2020) and Chefer et al.'s (2021) matrices of all pairs of words, then what is read out."""
-    tested, given = small.model("transformer", heads=2), small.batch((5, 3, 7))
-    inner, plain, outside = [], tested(given), torch.arange(9) >= given.lengths[:, None]
-    hidden = tested.encoder(tested.embedding(given.tokens), given.lengths, inner)
-    output = tested.from_hidden(hidden, plain.embeddings, given.mask, None)
-    assert torch.allclose(output.logits, plain.logits, atol=1e-12) and len(inner) == 2
-    assert all(torch.allclose(weights.sum(-1), torch.ones(()).double()) for weights in inner)
-    assert all((weights.movedim(3, 1)[outside] == 0).all() for weights in inner), "no word attends to padding"
-    *gradients, last = torch.autograd.grad(probabilities(output.logits).amax(dim=1).sum(), [*inner, output.attention])
-    found = importance.self_attention(tested, given, plain)
-    for row, real in enumerate(given.mask):
-        rolled, relevance = torch.eye(9).double(), torch.eye(9).double()
-        for weights, gradient in zip(inner, gradients, strict=True):
-            rolled = (weights[row].mean(0) + torch.eye(9)) / 2 @ rolled
-            relevance = relevance + (weights[row] * gradient[row]).relu().mean(0) @ relevance
-        read = output.attention[row]
-        assert torch.allclose(found["rollout"][row][real], (read @ rolled)[real])
-        expected = ((read * last[row]).relu() @ relevance)[real]
-        assert torch.allclose(found["times_gradient"][row][real], expected) and (expected > 0).any()
-    nothing = measure(small.model(), [given], [importance.self_attention])
-    assert nothing["self_attention_rollout"].map(np.isnan).map(all).all()
-
-
 def test_deletion_moves_the_prediction_as_texts_without_the_first_words_do():
     texts, tested = small.split((5, 12, 24)), small.model("conv")
     texts = replace(texts, instances=tuple(replace(one, rationale=((0, 1),)) for one in texts.instances))

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import small
 import torch
 from small import shortened_by_hand
 from test_own_model import of_docs
 
 from lib import importance, interventions
-from lib.analysis import attention_weights, correlate, measure_all, summarise
+from lib.analysis import attention_weights, correlate, measure, measure_all, summarise
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
@@ -266,6 +267,41 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
     weights = adapted(given).attention
     weights = weights / weights.amax(dim=1, keepdim=True)
     assert torch.allclose(detached / detached.amax(dim=1, keepdim=True), weights), "the weight times one number"
+
+
+@pytest.mark.parametrize("kind", ["ours", "pretrained", "classifier"])
+def test_rollout_and_attention_times_gradient_are_products_of_matrices(transformers, tokenizer, tmp_path, given, kind):
+    """Abnar & Zuidema's (2020) and Chefer et al.'s (2021) matrices of all pairs of words, then what is read out."""
+    if kind == "ours":
+        tested, given = small.model("transformer", heads=2), small.batch((5, 3, 7))
+        hidden = tested.encoder(tested.embedding(given.tokens), given.lengths, layers := [])
+    else:
+        tested = HuggingFaceClassifier(bert := tiny(transformers), tokenizer)
+        logits, layers = by_hand(bert, tested.ids[given.tokens], inside(given))
+        read = torch.eye(given.tokens.shape[1]).double()[:1].expand(len(given), -1).requires_grad_()
+    if kind == "pretrained":
+        folder = saved(tmp_path, tiny(transformers, head="Model"), tokenizer)
+        vectors = bert.get_input_embeddings().weight.detach()[tested.ids]
+        tested = small.AttentionClassifier(vectors, str(folder), folder=folder).double().eval()
+        options = {"attention_mask": inside(given).long(), "output_attentions": True}
+        tested.encoder.transformer.set_attn_implementation("eager")
+        hidden, layers = tested.encoder.transformer(inputs_embeds=tested.embedding(given.tokens), **options)[:2]
+    if kind != "classifier":
+        output = tested.from_hidden(hidden, None, given.mask, None)
+        logits, read = output.logits, output.attention
+    *gradients, last = torch.autograd.grad(probabilities(logits).amax(dim=1).sum(), [*layers, read], allow_unused=True)
+    found = importance.self_attention(tested, given, tested(given))
+    for row, real in enumerate(given.mask):
+        rolled = relevance = identity = torch.eye(len(real)).double()
+        for weights, gradient in zip(layers, gradients, strict=True):
+            rolled = (weights[row].mean(0) + identity) / 2 @ rolled
+            relevance = relevance + (weights[row] * gradient[row]).relu().mean(0) @ relevance
+        assert torch.allclose(found["rollout"][row][real], (read[row] @ rolled)[real])
+        start = read[row] if last is None else (read * last)[row].relu()
+        expected = (start @ relevance)[real]
+        assert torch.allclose(found["times_gradient"][row][real], expected) and (expected > 0).any()
+    nothing = measure(small.model(), [small.batch()], [importance.self_attention])
+    assert nothing["self_attention_rollout"].map(np.isnan).map(all).all()
 
 
 def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):

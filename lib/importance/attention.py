@@ -7,9 +7,12 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
+from lib.datasets.pretrained import Listed
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
+from lib.models.encoders import Pretrained
 from lib.models.evaluation import gradients_enabled
+from lib.models.huggingface import HuggingFaceClassifier
 from lib.models.transformer import Transformer
 from lib.quantity import Quantity
 
@@ -43,21 +46,29 @@ attention_times_contribution = Quantity("attention_times_contribution", times_co
 
 
 def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-    """From a Transformer's read-out over its last states down to the words: (batch, token) each; NaN for others.
+    """From what a Transformer's last states are read out by down to the words: (batch, token) each; NaN for others.
+
+    That is the attention over them, or of a Hugging Face classifier its first word alone.
 
     rollout (Abnar & Zuidema 2020, Eq. 1): through each layer go half its heads' mean and half the residual.
     times_gradient (Chefer et al. 2021, Eq. 5 and 6): all of the residual, and the mean of the weights times their
     gradients, of the predicted class's probability, where above 0.
     """
-    if not isinstance(getattr(model, "encoder", None), Transformer):
+    hugging = isinstance(model, HuggingFaceClassifier)
+    if not hugging and not isinstance(getattr(model, "encoder", None), Transformer | Pretrained):
         return dict.fromkeys(LAYERS, torch.full_like(output.attention, torch.nan))
-    inner = []  # the weights of each layer, (batch, head, word, word)
+    inner, embeddings = [], output.embeddings.detach()  # the weights of each layer, (batch, head, word, word)
     with gradients_enabled(model):
-        hidden = model.encoder(output.embeddings.detach().requires_grad_(), batch.lengths, inner)
-        own = model.from_hidden(hidden, output.embeddings, batch.mask, None)
-        largest = probabilities(own.logits.double()).amax(dim=-1)
-        *gradients, last = torch.autograd.grad(largest.sum(), [*inner, own.attention])
-    rolled, relevance = own.attention, (own.attention * last).clamp(min=0)
+        embeddings.requires_grad_()
+        if hugging:
+            read = torch.zeros_like(output.attention).index_fill(1, batch.tokens.new_zeros(1), 1).requires_grad_()
+            logits = model.logits(embeddings, batch.mask, Listed(inner))
+        else:
+            own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
+            read, logits = own.attention, own.logits
+        largest = probabilities(logits.double()).amax(dim=-1)
+        *gradients, last = torch.autograd.grad(largest.sum(), [*inner, read], allow_unused=True)
+    rolled, relevance = read, read if hugging else (read * last).clamp(min=0)
     for weights, gradient in zip(reversed(inner), reversed(gradients), strict=True):
         rolled = (rolled + (rolled[:, None] @ weights.mean(dim=1)).squeeze(1)) / 2
         products = (weights * gradient).clamp(min=0).mean(dim=1)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, UNKNOWN, Corpus
 from lib.datasets.files import as_path
-from lib.datasets.pretrained import RECORDED, classifier_of, folder_of, library, read, words_read
+from lib.datasets.pretrained import RECORDED, Listed, classifier_of, folder_of, library, read, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
@@ -81,7 +81,7 @@ class HuggingFaceClassifier(nn.Module):
             raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
         require_gradient(embeddings)
         recorder = Recorder(self.place, batch.mask, attention)
-        logits = self._logits(embeddings, batch.mask, recorder)
+        logits = self.logits(embeddings, batch.mask, recorder)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
         return ModelOutput(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings)
 
@@ -98,7 +98,7 @@ class HuggingFaceClassifier(nn.Module):
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             mask = output.mask[rows]
             recorder = Recorder(self.place, mask, given, output.hidden[rows])
-            logits.append(self._logits(output.embeddings[rows], mask, recorder))
+            logits.append(self.logits(output.embeddings[rows], mask, recorder))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
@@ -107,9 +107,9 @@ class HuggingFaceClassifier(nn.Module):
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
-        return self._logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
+        return self.logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
 
-    def _logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | None") -> Tensor:
+    def logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | Listed | None") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
         inside = add_ends(mask).long()
         return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
