@@ -141,9 +141,10 @@ def write(notebook: str, dataset: str, new: Mapping[str, str]) -> list[str]:
     Raises:
         Damaged: a kept table is. OSError: nothing can be written; the kept tables stay as they are.
     """
-    folder, names = home(), {kind: f"{notebook}-{dataset}{ending}.csv" for kind, ending in ENDINGS.items()}
+    of = f"{notebook}-{dataset}".replace(":", "@")  # no colon in the name of a file
+    folder, names = home(), {kind: f"{of}{ending}.csv" for kind, ending in ENDINGS.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder / f".{notebook}-{dataset}.lock"):
+    with alone(folder / f".{of}.lock"):
         merged = {name: merge(read(folder / name), new[kind], kind) for kind, name in names.items()}
         parts = {name: write_text(folder / f"{name}.new", rows.to_csv(index=False)) for name, rows in merged.items()}
         for name, part in parts.items():
@@ -195,8 +196,9 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
     """All kept rows of a kind, "values" or "findings", of one notebook and dataset where given. Raises Damaged."""
     parts = [pd.DataFrame(columns=["notebook", *(EFFECT if kind == "findings" else KEYS["values"]), *ABOUT])]
     for path in sorted(home().glob("*.csv")):
-        name, _, of = path.stem.removesuffix(ENDINGS["findings"]).partition("-")
-        if path.stem == f"{name}-{of}{ENDINGS[kind]}" and notebook in (None, name) and dataset in (None, of):
+        stem = path.stem.replace("@", ":")
+        name, _, of = stem.removesuffix(ENDINGS["findings"]).partition("-")
+        if stem == f"{name}-{of}{ENDINGS[kind]}" and notebook in (None, name) and dataset in (None, of):
             parts.append(typed(read(path)).assign(notebook=name))
     return pd.concat(parts, ignore_index=True)
 

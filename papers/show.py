@@ -14,7 +14,7 @@ from IPython.display import HTML, display
 from lib import tables
 from lib.analysis.summaries import rows_where
 from lib.charts.theme import COLORS, INK, Empty, caption_of_rows, or_a_sentence, titled
-from lib.models import ENCODERS
+from lib.models import ATTENTIONS
 from lib.notebook import HEADLINE
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS, title_of
@@ -64,7 +64,7 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
 def may_be_shown(found: pd.DataFrame) -> str:
     """*May its attention be shown?* of one model, as HTML: two lines with their numbers, or why not; then the rule."""
     rows = {row["finding"]: row for row in found.to_dict("records")}
-    trained = ", trained here on these texts" if found["encoder"].iloc[0] in ENCODERS else ""
+    trained = ", trained here on these texts" if found["attention"].iloc[0] in ATTENTIONS else ""
     lines = f"<p>Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}.</p>"
     for question, (names, otherwise) in QUESTIONS.items():
         of = [rows.get(name, {"left_out": f"{name} is not defined"}) for name in names]
