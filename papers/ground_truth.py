@@ -14,6 +14,7 @@ from lib.analysis.ground_truth import SAME_ACCURACY, detections
 from lib.analysis.statistics import Effect
 from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
+from lib.datasets.pretrained import is_pretrained
 from lib.models import Displayed
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
@@ -163,17 +164,18 @@ def guided(settings: Settings) -> list[Run]:
     """In profile paper an average encoder guided by the attention of each of them."""
     guides = kinds(settings) if settings.profile != "quick" else []
     mlp = {"encoder": "average", "options": tuple(SMALL.items())}
-    names = {"adversary": "guide_adversary"}
-    return [replace(run, base=run, variant=names.get(run.variant, "guide_base"), **mlp) for run in guides]
+    kind = {"adversary": "guide_adversary"}
+    return [replace(run, base=run, variant=kind.get(run.variant, "guide_base"), **mlp) for run in guides]
 
 
 def shortcuts(settings: Settings) -> list[Run]:
     """Models of texts with either shortcut, where they have none and people marked no reason."""
     if "shortcut=" in settings.dataset or settings.dataset in MARKED:
         return []
+    pretrained = tuple(filter(is_pretrained, settings.encoders or ()))
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
     easy = EASY.get(str(settings.dataset), ())
-    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, encoders in kinds.items() for encoder in encoders]
+    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, of in kinds.items() for encoder in pretrained or of]
     return [run for model in chosen for run in small(settings, settings.first_seeds(), *model)]
 
 
@@ -188,8 +190,7 @@ def clean(settings: Settings) -> list[Run]:
 
 def most_texts(settings: Settings) -> int:
     """How many texts of each model are explained."""
-    most = MOST[settings.profile]
-    return min(most, 100) if is_planted(settings.dataset) else most
+    return min(MOST[settings.profile], 100) if is_planted(settings.dataset) else MOST[settings.profile]
 
 
 def explanations(settings: Settings) -> list[Quantity]:
