@@ -25,7 +25,6 @@ from papers.settings import Attentions, Encoders, OwnModel, Settings, one_of, se
 BATCH = {"snli": 128, "babi": 50}
 EPOCHS = {"paper": {"snli": 25, "babi": 100}, "quick": {"snli": 6, "babi": 25}}
 SMALL = {"bilstm": 64, "average": 32, "conv": 32}
-SMALL_VECTORS = 50
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
     if task == "babi":
         options["hidden_size"] = SMALL.get(encoder)
         if run.vectors in ("auto", "random"):  # not a file's that a reader chose
-            options["embedding_size"] = SMALL_VECTORS
+            options["embedding_size"] = 50
             run = replace(run, vectors="random")
     return replace(run, options=tuple(options.items()))
 

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from lib.datasets import Own, own_text, spec
+from lib.datasets.pretrained import is_pretrained
 from lib.models import ATTENTIONS
 from lib.models.encoders import known_encoder
 from lib.profiles import PROFILES
@@ -138,9 +139,10 @@ class Settings:
         return self.seeds_or()[: 1 if self.profile == "quick" else None]
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
-        """A run of these settings; `more` are other fields of Run."""
-        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
-        return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given, **more)
+        """A run of these settings; `more` are other fields of Run. Pretrained encoders are trained alike everywhere."""
+        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors} | more
+        given |= {"recipe": "jain2019"} if is_pretrained(encoder) else {}
+        return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given)
 
 
 def described(settings: type[Settings]) -> dict[str, FieldInfo]:

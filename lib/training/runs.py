@@ -73,6 +73,7 @@ OF_VARIANTS = {
         "tvd": (Literal[*TVDS], "half"),
         "trains": (Literal["all", "attention"], "all"),
         "starts": (Literal["random", "base"], "random"),
+        **{name: OPTIONS[name] for name in ("epochs", "warmup")},  # of a pretrained encoder too
     },
     "pulled": {
         "target": (Literal[*TARGETS], "spread"),

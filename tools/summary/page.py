@@ -53,7 +53,7 @@ def by_vectors(values: pd.DataFrame) -> pd.DataFrame:
 
 def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """The rows of some findings in the models that each is about, one model for each dataset: the paper's own first."""
-    rows = show.about(found[found["finding"].isin(list(names))])
+    rows = show.about(found[found["finding"].isin(list(names))]).replace({"dataset": {":subwords=": ", "}}, regex=True)
     places = [(*FINDINGS[row.finding].datasets, row.dataset).index(row.dataset) for row in rows.itertuples()]
     return rows.iloc[pd.Series(places).argsort(kind="stable")].drop_duplicates(["finding", "dataset"])
 
