@@ -185,11 +185,7 @@ def test_the_name_depends_on_the_content_and_tells_no_folder(tmp_path):
 JSON = {"name": "my.jsonl"}
 TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
-    (separated(rows()).encode("utf-16")[:-1], "my.csv is not UTF-8; save it as UTF-8", {}),
     ("text,label\nMichał,1\n".encode("cp1250"), "my.csv is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)", {}),
-    (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
-    (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
-    (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
     (b"", "my.csv is empty", {}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
@@ -198,21 +194,15 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (b"PK\x03\x04", "my.xlsx is not read; allowed: .csv, .tsv, .txt, .jsonl", {"name": "my.xlsx"}),
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "which column is the label? Name it by label_column; its columns: 'text'", {}),
-    (separated(rows()[1:], rows()[0]), "which column is the text? Name it by text_column; its columns: 'Number", {}),
     (separated([*rows(), ("text", "label")]), "must name the columns, but 'text' there is a text below too", {}),
     (separated(rows()), "the column 'label' can be one of", {"text_column": "label", "label_column": "label"}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
-    (
-        separated(TWO, ("title", "body", "label")),
-        "is the text? Name it by text_column; its columns: 'title',",
-        {},
-    ),
+    (separated(TWO, ("title", "body", "label")), "is the text? Name it by text_column; its columns: 'title',", {}),
     (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),
     (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv: 1 of 61 records cannot be used (row 63: 'last', '')", {}),
     (changed(3, (" ", "bad")), "(row 5: ' ', 'bad'); each needs a text in 'text' and a name or number in 'label'", {}),
     (separated([("", "bad")] * 9), "9 of 9 records cannot be used", {"text_column": "text", "skip_incomplete": True}),
     (changed(4, ("a film", "NA")), "(row 6: 'a film', 'NA'); each needs", {}),
-    (json_lines(rows(), '{"text": "a film", "label": ["bad"]}'), "(row 61: 'a film', ['bad']); each", JSON),
     (separated(rows(labels=["bad"])), "all 60 records have the label 'bad'; a classifier needs at least two", {}),
     (separated([*rows(), *rows(2, ["odd"])]), "1 of 3 classes have too few texts in train: 'odd' has 2; 3", {}),
     (separated((t, i / 7) for i, (t, _) in enumerate(rows())), "(are they measured numbers, and no classes?)", {}),
@@ -220,10 +210,6 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (with_splits(rows(), "train", "dev"), "my.csv: the records are of train, dev; allowed: train and test", {}),
     (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0; 2 are", {}),
     (gzip.compress(bytes(2**20)) * 513, "has more than 512 MB; take a part of it", {"name": "my.csv.gz"}),
-    (None, "'~nosuchuser/my.csv' is no path here: it is too", {"name": "~nosuchuser/my.csv"}),
-    (None, "is no path here: it is too long, not UTF-8, or ~ of nobody", {"name": "x" * 5000}),
-    (None, "/proc/version is empty", {"name": "/proc/version"}),
-    (None, "/dev/zero is a folder, a pipe or a device", {"name": "/dev/zero"}),
 ]
 
 

@@ -239,10 +239,7 @@ FAULTS = [
         {"read_out": lambda self, o, weights: READ(self, o, weights) + 1},
         rf"read_out\(output, output.attention\) {OTHER}",
     ),
-    (
-        {"read_out": lambda self, o, weights: self.pooled(weights, o.hidden)},
-        r"draw, token\) failed: RuntimeError",
-    ),
+    ({"read_out": lambda self, o, weights: self.pooled(weights, o.hidden)}, r"draw, token\) failed: RuntimeError"),
     (
         {"token_logits": lambda self, o: (o.hidden[..., :2], torch.zeros(2).double())},
         r"attention @ token_logits \+ bias",

@@ -13,6 +13,7 @@ from lib.datasets import DataError, pretrained
 from lib.datasets.batches import collate
 from lib.datasets.corpus import END, PAD, START
 from lib.models.check_interface import check_interface
+from lib.models.encoders import Pretrained
 from lib.training import Run, train, untrained
 from lib.training.fitting import adam, rise_and_fall
 from papers.correlation import CorrelationSettings
@@ -86,6 +87,21 @@ def test_it_learns_further_and_is_read_from_the_cache_and_a_frozen_one_stays(run
     still = {name for name, now in frozen.model.named_parameters() if torch.equal(now, before[name])}
     assert still == {name for name in before if name.startswith(("embedding.", "encoder."))}
     assert not any(module.training for module in frozen.model.train().encoder.modules())
+
+
+def test_states_of_a_frozen_encoder_are_computed_once_and_change_nothing(run, monkeypatch, tmp_path):
+    of = replace(run, encoder=f"{run.encoder}:frozen", options=(("epochs", 2),))
+    adversary = replace(of, variant="adversary", base=of, options=(("epochs", 1), ("trains", "attention")))
+    kept, passes = (train(of), train(adversary)), []
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("lib.training.trained.MOST", 0)
+    monkeypatch.setattr(Pretrained, "forward", lambda *given, of=Pretrained.forward: passes.append(1) or of(*given))
+    again = train(of), train(adversary)
+    assert len(passes) > 3 * 1300 / 32, "each batch of each epoch"
+    batch = collate(kept[0].corpus.test, np.arange(20))
+    for one, two in zip(kept, again, strict=True):
+        torch.testing.assert_close(one.model(batch).logits, two.model(batch).logits, rtol=0, atol=2e-3)
+        torch.testing.assert_close(one.model(batch).attention, two.model(batch).attention, rtol=0, atol=2e-3)
 
 
 def test_leave_one_out_reads_each_shortened_text(trained):

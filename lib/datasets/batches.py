@@ -13,7 +13,7 @@ from lib.numerics import by_length
 
 @dataclass(frozen=True)
 class Batch:
-    """Some texts of a split; the last four are None where they have no such thing."""
+    """Some texts of a split; the last five are None where they have no such thing."""
 
     tokens: Tensor  # (batch, word) ids: start, the text, end, then padding
     lengths: Tensor  # (batch,) ids of a text, start and end included
@@ -24,6 +24,7 @@ class Batch:
     sentence: Tensor | None = None  # (batch, word) the number of the word's sentence, -1 where the mask is False
     query: Tensor | None = None  # as tokens, of the texts' questions
     query_mask: Tensor | None = None
+    states: Tensor | None = None  # (batch, word, hidden) of a frozen encoder, which then need not compute them
 
     @classmethod
     def of(cls, tokens: Tensor, lengths: Tensor, label: Tensor, instance: Tensor) -> "Batch":
@@ -42,10 +43,10 @@ class Batch:
         """The texts that `keep` (bool or positions) names, padded no longer than they need."""
         lengths = self.lengths[keep]
         width = int(lengths.max()) if len(lengths) else 0
-        per_word = (self.tokens, self.mask, self.guide, self.sentence)
-        tokens, mask, guide, sentence = (value if value is None else value[keep, :width] for value in per_word)
+        per_word = (self.tokens, self.mask, self.guide, self.sentence, self.states)
+        tokens, mask, guide, sentence, states = (value if value is None else value[keep, :width] for value in per_word)
         asked = (value if value is None else value[keep] for value in (self.query, self.query_mask))
-        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence, *asked)
+        return Batch(tokens, lengths, mask, self.label[keep], self.instance[keep], guide, sentence, *asked, states)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -68,7 +68,7 @@ class AttentionClassifier(nn.Module):
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens."""
         require_gradient(embeddings)
-        hidden = self.encoder(self.dropout(embeddings), batch.lengths)
+        hidden = self.encoder(self.dropout(embeddings), batch.lengths) if batch.states is None else batch.states
         query = [self.encode_query(batch)] if hasattr(self, "encode_query") else []
         return self.from_hidden(hidden, embeddings, batch.mask, attention, *query)
 

@@ -89,12 +89,12 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
     while len(history) < run.epochs and not task.ended(history):
         started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # of dropout and masked words, which so resume the same
-        order = untrained.batches("train", run.option("batch_size"), (run.seed, epoch))
+        order = untrained.with_states("train", untrained.batches("train", run.option("batch_size"), (run.seed, epoch)))
         how = run.option("reduction"), run.option("clip"), task.adds_up
         losses = train_epoch(model, order, optimizer, task.losses, *how)
         if not math.isfinite(loss := losses["loss"]):
             raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
-        scores = task.scores(model, untrained.corpus.dev, untrained.batches("dev"))
+        scores = task.scores(model, untrained.corpus.dev, untrained.with_states("dev", untrained.batches("dev")))
         record = {"epoch": epoch + 1} | {f"train_{name}": value for name, value in losses.items()}
         record |= {f"dev_{name}": value for name, value in scores.items()}
         history.append(record | {"seconds": round(time.monotonic() - started, 3)})

@@ -19,21 +19,24 @@ KEPT_MASKED, REPLACED = 0.8, 0.9  # of the chosen words: below the first masked,
 
 
 class PerWord:
-    """A number for each word of each text of a split, start and end included, looked up by batch; 0 at first."""
+    """A number for each word of each text of a split, start and end included, looked up by batch; 0 at first.
 
-    def __init__(self, split: Split, device: str | torch.device = "cpu"):
+    Or as many as the state of a word has: `size`.
+    """
+
+    def __init__(self, split: Split, device: str | torch.device = "cpu", size: tuple[int, ...] = ()):
         self.offsets = torch.from_numpy(split.encoded[1]).to(device)  # text i has values[offsets[i]:offsets[i + 1]]
-        self.values = torch.zeros(int(self.offsets[-1]), device=device)  # (word,) of all texts end to end
+        self.values = torch.zeros(int(self.offsets[-1]), *size, device=device)  # (word, ...) of all texts end to end
 
     def put(self, batch: Batch, values: Tensor) -> None:
-        """Keeps the values (batch, word) of a batch's words."""
+        """Keeps the values (batch, word, ...) of a batch's words."""
         inside, where = self._places(batch)
         self.values[where[inside]] = values[inside].to(self.values.dtype)
 
     def look_up(self, batch: Batch) -> Tensor:
-        """(batch, word): 0 on padding."""
+        """(batch, word, ...): 0 on padding."""
         inside, where = self._places(batch)
-        return self.values[where] * inside
+        return self.values[where] * inside.view(*inside.shape, *[1] * (self.values.dim() - 1))
 
     def _places(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(batch, word): where a text has words, and where its values lie."""
@@ -200,7 +203,9 @@ class Adversary:
             logits, attention = output.logits, output.attention
         else:
             with torch.no_grad():
-                hidden = self.frozen.encoder(self.frozen.embedding(batch.tokens), batch.lengths)
+                hidden = batch.states
+                if hidden is None:
+                    hidden = self.frozen.encoder(self.frozen.embedding(batch.tokens), batch.lengths)
             attention = model.projection(model.attention(hidden), batch.mask)
             logits = model.decode(attention, hidden)
         base = self.base_outputs[split]

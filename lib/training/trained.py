@@ -29,6 +29,7 @@ from lib.training.vectors import load_vectors, word_table
 
 Model = models.AttentionClassifier | models.QuestionClassifier
 SAY = partial(print, flush=True)  # also out of a process of its own
+MOST = 2**29  # numbers of the states of a split that are kept: 2 GB
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
 
 
@@ -44,6 +45,7 @@ class Trained:
     chosen: int  # the epoch whose weights the model has
     base: "Trained | None" = None  # the run whose outputs this one uses
     guides: dict[str, tasks.PerWord] = field(default_factory=dict, repr=False, compare=False)  # by split, once each
+    states: dict[str, tasks.PerWord] = field(default_factory=dict, repr=False, compare=False)  # the same
 
     def batches(
         self, split: str, size: int = fitting.EVALUATION_BATCH, seed: Sequence[int] | None = None
@@ -60,6 +62,19 @@ class Trained:
         for batch in length_batches.micro_batches(batches, evaluation.WORDS) if seed is None else batches:
             here = batch.to(self.run.device_kind)
             yield replace(here, guide=guide.look_up(here)) if guide else here
+
+    @torch.no_grad()
+    def with_states(self, split: str, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches of a split; of a frozen pretrained encoder with its states, computed once for all epochs."""
+        texts, encoder = getattr(self.corpus, split), self.model.encoder
+        if not getattr(encoder, "frozen", False) or len(texts.encoded[0]) * encoder.hidden_size > MOST:
+            yield from batches
+            return
+        if split not in self.states:
+            self.states[split] = tasks.PerWord(texts, self.run.device_kind, (encoder.hidden_size,))
+            for batch in self.batches(split):
+                self.states[split].put(batch, encoder(self.model.embedding(batch.tokens), batch.lengths))
+        yield from (replace(batch, states=self.states[split].look_up(batch)) for batch in batches)
 
     @property
     def converged(self) -> bool:
