@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import small
 import torch
@@ -14,16 +15,17 @@ from test_own_model import of_docs
 
 from lib import importance, interventions
 from lib.analysis import attention_weights, correlate, measure, measure_all, summarise
+from lib.analysis.correlation import MAPS, audit
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
-from lib.metrics import probabilities, total_variation
+from lib.metrics import kendall_tau, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, order_of, reweighted
 from lib.projections import uniform
-from lib.training import Run
-from lib.training.own_model import ModelError, own_model
+from lib.training import Run, Trained
+from lib.training.own_model import ModelError, OwnRun, own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
 TEXTS = ("Good films, it was", "ungood", "the the bad film was badly a good film. It was it.", "a film good", "")
@@ -81,9 +83,8 @@ def by_hand(bert, ids, inside, imposed=None) -> tuple[torch.Tensor, list[torch.T
     states = norm(parts.LayerNorm, states + parts.position_embeddings.weight[: ids.shape[1]])
     for number, layer in enumerate(bert.bert.encoder.layer):
         own = layer.attention.self
-        query, key, value = (
-            part(states).unflatten(2, (2, 8)).transpose(1, 2) for part in (own.query, own.key, own.value)
-        )
+        parts = (part(states).unflatten(2, (2, 8)) for part in (own.query, own.key, own.value))
+        query, key, value = (part.transpose(1, 2) for part in parts)
         scores = (query @ key.transpose(2, 3) / math.sqrt(8)).masked_fill(~inside[:, None, None], -torch.inf)
         weights = scores.softmax(dim=-1)
         for (where, head), row in (imposed or {}).items():
@@ -161,8 +162,7 @@ OTHERS = {"Roberta": {"pad_token_id": 0}, "DistilBert": DISTILBERT, "Electra": S
 
 @pytest.mark.parametrize(("kind", "options"), OTHERS.items())
 def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options):
-    made = tiny(transformers, kind, **options)
-    adapted = HuggingFaceClassifier(made, tokenizer)
+    adapted = HuggingFaceClassifier(made := tiny(transformers, kind, **options), tokenizer)
     output = check_interface(adapted, given)
     of_ids = made(adapted.ids[given.tokens], attention_mask=inside(given).long()).logits
     assert torch.allclose(output.logits, of_ids, atol=1e-9), "positions and all, as transformers reads tokens"
@@ -174,7 +174,7 @@ def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenize
     endless = transformers.GPT2Tokenizer(vocab={"a": 0, "<|endoftext|>": 1}, merges=[])
     cases = [((bert, endless), "makes 'a' of 'a'; it needs a pad token, cls before a text")]
     cases += [((mpnet, tokenizer), "does not expose its attention through transformers' AttentionInterface")]
-    cases += [((bert.bert, tokenizer), "a BertModel is no sequence classifier")]
+    cases += [((bert.bert, tokenizer), "a BertModel of 3 labels does not give a text one of several classes")]
     cases += [((bert, tokenizer, (2, 0)), r"no attention \(2, 0\); the model has 2 layers of 2")]
     cases += [((bert, tokenizer, -3), "no attention -3; the model has 2 layers of 2 heads, from 0: name a layer, or")]
     for given, fault in cases:
@@ -197,14 +197,13 @@ def replaces(*files: str, by: str = ""):  # takes them away, or puts a text into
 
 
 ALL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-GPT = {"kind": "GPT2", "n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}
 CODE = {"auto_map": {name: "evil.Evil" for name in ("AutoConfig", "AutoModelForSequenceClassification")}}
 BAD = [  # what is saved, how it is changed, what is said
     ({}, replaces(*ALL), "has no config.json; a pretrained model is a folder as save_pretrained writes it"),
     ({}, replaces("config.json"), "has no config.json"),
     ({}, replaces("config.json", by="{"), "config.json is no JSON"),
     ({}, replaces("config.json", by="[]"), "config.json is a JSON list; it must hold an object"),
-    ({}, changes(model_type="evil"), "cannot be read as AutoConfig: The checkpoint .* has model type `evil`"),
+    ({}, changes(model_type="evil"), "cannot be read as Auto.*: The checkpoint .* has model type `evil`"),
     ({}, changes(**CODE), r"config.json asks to run code of its own \(auto_map\), which is refused; allowed"),
     ({}, changes("tokenizer_config.json", **CODE), r"tokenizer_config.json asks to run code of its own"),
     ({}, changes(attn_implementation="evil/kernel"), r"code of its own \(attn_implementation\)"),
@@ -214,21 +213,17 @@ BAD = [  # what is saved, how it is changed, what is said
     ({}, replaces("model.safetensors", "pytorch_model.bin"), "has no weights; allowed: model.safetensors"),
     ({}, replaces("model.safetensors", by="weights"), "cannot be read as AutoModelForSequenceClassification: "),
     ({}, changes(num_hidden_layers=3), "bert.encoder.layer.2.attention.* and 15 others are missing, too many, or of"),
-    ({}, changes(num_hidden_layers=1), "has not all weights of a BertForSequenceClassification of its config.json"),
+    ({}, changes(num_hidden_layers=1), "mine, saved as BertForSequenceClassification, has not all weights of a"),
     ({}, changes(hidden_size=8), "are missing, too many, or of another shape"),
-    (
-        {},
-        changes(id2label={"0": "sports", "1": "news"}),
-        "the model's classes sports, news are not the corpus' worse, better; allowed: the same",
-    ),
-    ({"head": "Model"}, changes(), "is a BertModel; allowed: a sequence classifier"),
+    ({}, changes(id2label={"0": "a", "1": "news"}), "classes a, news are not the corpus' worse, better; allowed"),
+    ({"head": "Model"}, changes(), "saved as BertModel, has not all weights of a trained BertForSequenceClass"),
     ({"head": "Model"}, changes(architectures=None), "classifier.bias and 1 others are missing"),
-    ({"head": "ForTokenClassification"}, changes(), "is a BertForTokenClassification; allowed: a sequence classifier"),
-    ({"num_labels": 1}, changes(), "does not give a text one of two or more classes, but a number or several labels"),
-    ({"problem_type": "multi_label_classification"}, changes(), "but a number or several labels"),
+    ({"head": "ForTokenClassification"}, changes(), "saved as BertForTokenClassification, has not all weights of a"),
+    ({"num_labels": 1}, changes(), "a BertForSequenceClassification of 1 labels does not give a text one of several"),
+    ({"problem_type": "multi_label_classification"}, changes(), "of 2 labels, multi_label_classification, does not"),
     ({"num_labels": 3}, changes(), "the model has 3 classes, LABEL_0, LABEL_1, LABEL_2; the corpus 2"),
     ({"vocab_size": 12}, changes(), "the tokenizer has 17 subwords, the model embeddings of 12 alone"),
-    (GPT, changes(), r"no classifying token in front: .* states of \[4\]"),
+    ({"kind": "GPT2", "n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, changes(), r"the states of \[4\]"),
 ]
 
 
@@ -279,6 +274,7 @@ def test_rollout_and_attention_times_gradient_are_products_of_matrices(transform
         read = torch.eye(given.tokens.shape[1]).double()[:1].expand(len(given), -1).requires_grad_()
     if kind == "pretrained":
         folder = saved(tmp_path, tiny(transformers, head="Model"), tokenizer)
+        torch.manual_seed(0)
         vectors = bert.get_input_embeddings().weight.detach()[tested.ids]
         tested = small.AttentionClassifier(vectors, str(folder), folder=folder).double().eval()
         options = {"attention_mask": inside(given).long(), "output_attentions": True}
@@ -336,9 +332,29 @@ def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokeniz
     assert order_of(config, ("0", "1")) == ([0, 1], [taken])
     with pytest.raises(ValueError, match="the model's classes Better, WORSE are not the corpus' 'worse', bad; allowed"):
         order_of(config, ("'worse'", "bad"))
-    bert = tiny(transformers)
-    plain, turned = (HuggingFaceClassifier(bert, tokenizer, order=order) for order in (None, (2, 0, 1)))
-    assert torch.equal(turned(given).logits, plain(given).logits[:, [2, 0, 1]])
+    turned = HuggingFaceClassifier(tiny(transformers), tokenizer)
+    plain, turned.order = turned(given).logits, [2, 0, 1]
+    assert torch.equal(turned(given).logits, plain[:, [2, 0, 1]])
+
+
+def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenizer, given):
+    adapted = HuggingFaceClassifier(bert := tiny(transformers), tokenizer)
+    own = Trained(OwnRun("", ""), adapted, corpus_in_subwords(corpus_of(), tokenizer, 510), "", (), 0)
+    deleted = importance.leave_one_out(adapted, given)
+    arrays = [values[real].numpy() for values, real in zip(deleted, given.mask, strict=True)]
+    measured = pd.DataFrame({"seed": 0, "leave_one_out_of_input": arrays})
+    heads, others = audit([own], measured)
+    layers = torch.stack(by_hand(bert, adapted.ids[given.tokens], inside(given))[1])[:, :, :, 0].detach()
+    maps = {"mean of the last layer": layers[-1].mean(1), "mean of all layers": layers.mean((0, 2))}
+    maps |= {f"layer {1 + layer}, head {1 + head}": layers[layer, :, head] for layer in (0, 1) for head in (0, 1)}
+    found = pd.concat([heads, others]).set_index(["attention", "quantity"])["value"]
+    assert len(heads) == 4 * 3 and len(others) == 3 * 4 and set(heads["layer"]) == {"layer 1", "layer 2"}
+    for name, weights in maps.items():
+        tops = (weights * given.mask).argmax(dim=1) == deleted.argmax(dim=1)
+        expected = [kendall_tau(weights, deleted, given.mask)[0], (weights * ~given.mask).sum(dim=1), tops.double()]
+        expected = pytest.approx([float(value.nanmean()) for value in expected])
+        assert [found[name, of] for of in MAPS if "chance" not in of] == expected
+    assert all(table.empty for table in audit([replace(own, model=small.model())], measured))
 
 
 SHAPES = [  # the kind of model, its options, the classes, the words that it reads, and what says how it attends

@@ -235,15 +235,9 @@ FAULTS = [
     ({"from_embeddings": lambda self, e, given, a=None: ITS(self, 2 * e, given, a)}, rf"embeddings, batch\) {OTHER}"),
     ({"from_embeddings": lambda self, e, given, a=None: ITS(self, e, given)}, rf"batch, attention\) {OTHER}"),
     ({"from_embeddings": lambda self, e, given, a=None: Pooled.forward(self, given, a)}, "does not compute its logits"),
-    (
-        {"read_out": lambda self, o, weights: READ(self, o, weights) + 1},
-        rf"read_out\(output, output.attention\) {OTHER}",
-    ),
-    ({"read_out": lambda self, o, weights: self.pooled(weights, o.hidden)}, r"draw, token\) failed: RuntimeError"),
-    (
-        {"token_logits": lambda self, o: (o.hidden[..., :2], torch.zeros(2).double())},
-        r"attention @ token_logits \+ bias",
-    ),
+    ({"read_out": lambda self, o, a: READ(self, o, a) + 1}, rf"read_out\(output, output.attention\) {OTHER}"),
+    ({"read_out": lambda self, o, a: self.pooled(a, o.hidden)}, r"draw, token\) failed: RuntimeError"),
+    ({"token_logits": lambda self, o: (o.hidden[..., :2], torch.zeros(2).double())}, r"attention @ token_logits \+ bi"),
     (pools(lambda weights, hidden: hidden.shape[-2]), rf"without padding model\(batch\) {OTHER}"),
     (pools(lambda weights, hidden: len(weights)), rf"with each text alone model\(batch\) {OTHER}"),
     (pools(lambda weights, hidden: torch.rand(1)), rf"a second time model\(batch\) {OTHER}"),
@@ -253,10 +247,7 @@ FAULTS = [
     (gives(scores=lambda o: None), "scores is a NoneType; expected a Tensor"),
     (gives(attention=lambda o: o.attention.float()), "attention is of torch.float32; expected torch.float64"),
     ({"pooled": lambda self, w, hidden: Pooled.pooled(self, w, hidden.detach() + 0.1 * hidden)}, "gradient .* misses"),
-    (
-        {"read_out": lambda self, o, w: READ(self, o, 0.9 * w.detach() + 0.1 * w)},
-        r"gradient of model.read_out.* misses",
-    ),
+    ({"read_out": lambda self, o, w: READ(self, o, 0.9 * w.detach() + 0.1 * w)}, "gradient of model.read_out.* misses"),
 ]
 
 
@@ -368,10 +359,7 @@ def test_the_parameter_model_is_checked_before_anything_runs(mine):
     assert re.fullmatch(named, report_name(notebook, values)), "without its folder"
     assert run.fingerprint(notebook, values) != run.fingerprint(notebook, values), "its report is made anew each time"
     leave_out = [("model", "mine.py"), ("encoders", "average"), ("seeds", "0")]
-    for given, fault in (
-        ([("model", "yours.py")], "no folder or .py file yours.py"),
-        (leave_out, "leave encoders, seeds out"),
-    ):
+    for given, fault in (([("model", "yours.py")], "no folder or .py file"), (leave_out, "leave encoders, seeds out")):
         with pytest.raises(Refused, match=fault):
             parameters.given_parameters(notebook, given)
 

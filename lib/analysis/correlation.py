@@ -3,7 +3,7 @@
 Also the rank correlation of a dial with a quantity's mean (Meister et al. 2021).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,22 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lib.analysis.measuring import RUN, batches_of, measure
 from lib.analysis.statistics import t_interval
-from lib.analysis.summaries import configurations
+from lib.analysis.summaries import SUMMARY, configurations, summarise
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.datasets.corpus import UNKNOWN
+from lib.importance import every_map
 from lib.metrics import kendall_tau
+from lib.models.huggingface import HuggingFaceClassifier
 from lib.numerics import by_length
 from lib.quantity import JSD_BOUNDS, Quantity, declare, tau_name, title_of
+from lib.training import Trained
 
 SIGNIFICANT = 0.05
+MAPS = [declare("map_tau", "tau-b", "tau with leave-one-out"), declare("map_by_chance", "tau-b", "the same, shuffled")]
+MAPS += [declare("map_special", "fraction", "weight on start and end")]
+MAPS += [declare("map_top", "fraction", "its top word is leave-one-out's")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
 # 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
 known = Quantity(
@@ -75,6 +82,29 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
         x, y = (pad_sequence(side, batch_first=True) for side in sides)
         tau[rows], p[rows] = (part.numpy() for part in kendall_tau(x, y, mask))
     return tau, p
+
+
+def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`summarise` of what every map of a Hugging Face classifier shows: of heads, for a heat map, and of other maps.
+
+    A map's name is in `attention`; of other models there is none. MAPS: tau-b with leave_one_out_of_input, a column of
+    `instances`, and of the weights shuffled in each text; the weight on start and end; whether the top word is the same
+    """
+    found, random = [], np.random.default_rng(0)
+    for one in (one for one in trained if isinstance(one.model, HuggingFaceClassifier)):
+        maps = measure(one.model, batches_of(one, "test"), [every_map(one.model)], one.run)
+        deleted = instances.loc[instances["seed"] == one.run.seed, "leave_one_out_of_input"].tolist()
+        for column in maps.filter(regex="^map_"):
+            own = maps[column].tolist()
+            values = [taus(own, deleted)[0], taus([random.permutation(weights) for weights in own], deleted)[0]]
+            values += [[1 - weights.sum() for weights in own]]
+            values += [[float(x.argmax() == y.argmax()) for x, y in zip(own, deleted, strict=True)]]
+            rows = maps[[*RUN, "instance", "left_out"]].assign(attention=column.removeprefix("map_"))
+            found.append(rows.assign(**dict(zip(MAPS, values, strict=True))))
+    summary = summarise(pd.concat(found), MAPS) if found else pd.DataFrame(columns=SUMMARY)
+    heads = summary["attention"].astype(str).str.extract(r"(?P<layer>layer \d+), (?P<explanation>head \d+)")
+    cells = summary.assign(**heads, share=summary["value"], low=np.nan, high=np.nan)
+    return cells[heads["layer"].notna() & cells["quantity"].ne(MAPS[1])], summary[heads["layer"].isna()]
 
 
 def add_permutation_shares(instances: pd.DataFrame, uniform: float) -> pd.DataFrame:

@@ -46,12 +46,17 @@ def library() -> ModuleType:
 
 
 def recorded_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, recorder=None, **options):
-    """The "eager" attention function of transformers; the heads' output is the recorder's, if there is one."""
+    """The "eager" attention function of transformers; a recorder that has `attend` gives the heads' output.
+
+    To one that is a list the weights of each layer are added, (batch, head, word, word).
+    """
     key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
     scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     scores = scores if attention_mask is None else scores + attention_mask
     weights = nn.functional.dropout(scores.softmax(dim=-1), p=dropout, training=module.training)
-    attended = weights @ value if recorder is None else recorder.attend(scores, weights, value)
+    if isinstance(recorder, list):
+        recorder.append(weights)
+    attended = recorder.attend(scores, weights, value) if hasattr(recorder, "attend") else weights @ value
     return attended.transpose(1, 2).contiguous(), weights
 
 
@@ -105,16 +110,14 @@ def read(kind: str, folder: Path, **options):
 
 def classifier_of(folder: Path) -> nn.Module:
     """The sequence classifier of a folder; DataError where it is another model, or a part of it was not trained."""
-    named, kind = read("AutoConfig", folder).architectures or [], "ForSequenceClassification"
-    if not all(name.endswith(kind) for name in named):
-        raise DataError(f"{folder.name} is a {named[0]}; allowed: a sequence classifier, as Bert{kind}")
     options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
-    model, info = read(f"AutoModel{kind}", folder, **options)
+    model, info = read("AutoModelForSequenceClassification", folder, **options)
     too_many = [name for name in info["unexpected_keys"] if ".layer" in name]
     wrong = sorted([*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"]), *too_many])
     if wrong:
+        saved, kind = ", ".join(read("AutoConfig", folder).architectures or ["?"]), type(model).__name__
         seen = f"{wrong[0]} and {len(wrong) - 1} others are missing, too many, or of another shape"
-        raise DataError(f"{folder.name} has not all weights of a {type(model).__name__} of its config.json: {seen}")
+        raise DataError(f"{folder.name}, saved as {saved}, has not all weights of a trained {kind}: {seen}")
     return model
 
 
@@ -157,15 +160,3 @@ def words_read(model: nn.Module) -> float:
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
             return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
     return getattr(model.config, "max_position_embeddings", None) or inf
-
-
-class Listed:
-    """A recorder that keeps the weights of each layer, (batch, head, word, word), in a list."""
-
-    def __init__(self, weights: list[Tensor]):
-        self.weights = weights
-
-    def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """The output of the heads, (batch, head, word, size)."""
-        self.weights.append(weights)
-        return weights @ values

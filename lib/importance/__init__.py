@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from lib.importance.attention import attention_times_contribution, attention_times_norm, self_attention
+from lib.importance.attention import attention_times_contribution, attention_times_norm, every_map, self_attention
 from lib.importance.deletions import logits_without_each_token_definition
 from lib.importance.gradients import gradient, gradient_times_input, integrated_gradients
 from lib.importance.leave_one_out import MAX_TOKENS, leave_one_out, leave_one_out_with_sign, top_word_share

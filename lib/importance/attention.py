@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.datasets.pretrained import Listed
 from lib.metrics.distances import probabilities
 from lib.models import AttentionModel, ModelOutput
 from lib.models.encoders import Pretrained
@@ -62,7 +61,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
         embeddings.requires_grad_()
         if hugging:
             read = torch.zeros_like(output.attention).index_fill(1, batch.tokens.new_zeros(1), 1).requires_grad_()
-            logits = model.logits(embeddings, batch.mask, Listed(inner))
+            logits = model.logits(embeddings, batch.mask, inner)
         else:
             own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
             read, logits = own.attention, own.logits
@@ -78,3 +77,20 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
 
 LAYERS = {"rollout": "fraction", "times_gradient": "1"}
 self_attention = Quantity("self_attention", through_layers, LAYERS)
+
+
+def every_map(model: HuggingFaceClassifier) -> Quantity:
+    """The weights that the words have for the classifying token: in each head, in two means of heads, by rollout."""
+    layers, heads = (range(1, size + 1) for size in model.sizes)
+    named = [f"layer {layer}, head {head}" for layer in layers for head in heads]
+    named += ["mean of the last layer", "mean of all layers", "rollout"]
+
+    def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        inner, rollout = [], through_layers(model, batch, output)["rollout"]
+        with torch.no_grad():
+            model.logits(output.embeddings, batch.mask, inner)
+        rows = torch.stack([weights[:, :, 0] for weights in inner]).masked_fill(~batch.mask[:, None], 0)
+        maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]
+        return dict(zip(named, maps, strict=True))
+
+    return Quantity("map", measured, dict.fromkeys(named, "fraction"))

@@ -160,7 +160,7 @@ class Pretrained(nn.Module):
         """(batch, word, hidden). The weights of each layer, (batch, head, word, word), are added to a list `inner`."""
         inside = (torch.arange(embedded.shape[1], device=embedded.device) < lengths[:, None]).long()
         self.transformer.set_attn_implementation("sdpa" if inner is None else pretrained.RECORDED)
-        recorder = {} if inner is None else {"recorder": pretrained.Listed(inner)}
+        recorder = {} if inner is None else {"recorder": inner}
         return self.transformer(inputs_embeds=embedded, attention_mask=inside, **recorder).last_hidden_state
 
 

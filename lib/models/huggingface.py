@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, UNKNOWN, Corpus
 from lib.datasets.files import as_path
-from lib.datasets.pretrained import RECORDED, Listed, classifier_of, folder_of, library, read, words_read
+from lib.datasets.pretrained import RECORDED, classifier_of, folder_of, library, read, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
@@ -43,25 +43,30 @@ class HuggingFaceClassifier(nn.Module):
             function, which gives the same.
         tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
         attention: a layer, or (layer, head), each from 0, or from the end with -1.
-        order: the number of the model's output for each class of the corpus; None: they are in the same order.
     Raises:
         ValueError: the model is no classifier, reads out more than its first word, or does not expose its attention.
     """
 
     words_at_once = WORDS
 
-    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1, order: Sequence[int] | None = None):
+    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1):
         super().__init__()
-        refuse_other_tasks(classifier)
+        config, kind = getattr(classifier, "config", None), type(classifier).__name__
+        labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
+        if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
+            seen = (
+                f"a {kind} of {labels} labels{f', {problem},' if problem else ''} does not give a text one of several"
+            )
+            raise ValueError(f"{seen} classes; allowed: a sequence classifier, as BertForSequenceClassification")
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
-        self.order = list(range(classifier.config.num_labels) if order is None else order)
+        self.order = list(range(labels))  # the number of the output for each class of the corpus
         library()
         self.classifier = classifier
         self.classifier.set_attn_implementation(RECORDED)
         self.to(next(classifier.parameters()).device)
         probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
-        layers, heads = layers_and_heads(classifier, probe)
+        self.sizes = layers, heads = layers_and_heads(classifier, probe)
         layer, head = attention if isinstance(attention, tuple) else (attention, 0)
         if not (-layers <= layer < layers and -heads <= head < heads):
             seen = f"there is no attention {attention!r}; the model has {layers} layers of {heads} heads"
@@ -109,7 +114,7 @@ class HuggingFaceClassifier(nn.Module):
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
         return self.logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
 
-    def logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | Listed | None") -> Tensor:
+    def logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | list | None") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
         inside = add_ends(mask).long()
         return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
@@ -168,15 +173,6 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
 # --- which models can be measured
 
 
-def refuse_other_tasks(classifier: nn.Module) -> None:
-    """Raises ValueError where a model does not classify texts into one of several classes."""
-    config, kind = getattr(classifier, "config", None), type(classifier).__name__
-    if getattr(config, "num_labels", None) is None or "ForSequenceClassification" not in kind:
-        raise ValueError(f"a {kind} is no sequence classifier of transformers, such as BertForSequenceClassification")
-    if config.num_labels < 2 or getattr(config, "problem_type", None) == "multi_label_classification":
-        raise ValueError(f"the {kind} does not give a text one of two or more classes, but a number or several labels")
-
-
 def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
     """The number of layers, and of heads in each, by the model's forward pass of (1, word, embedding).
 
@@ -184,51 +180,42 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
         ValueError: attention is not exposed, or more than the first word's state is read out.
     """
     kind, words = type(classifier).__name__, probe.shape[1]
-    everywhere = torch.ones_like(probe[:, :, 0], dtype=torch.long)
-    recorder = Recorder((0, slice(0, 1)), everywhere.bool())
+    everywhere, layers = torch.ones_like(probe[:, :, 0], dtype=torch.long), []
     with eval_mode(classifier), gradients_enabled(classifier):
         given = {"inputs_embeds": probe.detach().requires_grad_(), "attention_mask": everywhere}
         try:
-            output = classifier(**given, recorder=recorder, output_hidden_states=True)
+            output = classifier(**given, recorder=layers, output_hidden_states=True)
         except (TypeError, NotImplementedError) as error:
             raise ValueError(f"a {kind} does not take embeddings, or does not expose its attention: {error}") from error
-        if not recorder.weights or any(weights.shape[2:] != (words, words) for weights in recorder.weights):
+        if not layers or any(weights.shape[2:] != (words, words) for weights in layers):
             raise ValueError(f"a {kind} does not expose its attention through transformers' AttentionInterface")
         (gradient,) = torch.autograd.grad(output.logits.square().sum(), output.hidden_states[-1], allow_unused=True)
     read = [] if gradient is None else gradient[0].any(dim=-1).nonzero().flatten().tolist()
     if read != [0]:
-        raise ValueError(
-            f"a {kind} has no classifying token in front: of {words} words it reads out the states of {read}, from 0; "
-            "allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT"
-        )
-    return len(recorder.weights), recorder.weights[0].shape[1]
+        seen = f"a {kind} has no classifying token in front: of {words} words it reads out the states of {read}, from 0"
+        raise ValueError(f"{seen}; allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT")
+    return len(layers), layers[0].shape[1]
 
 
 # --- recording and replacing attention during a forward pass
 
 
 class Recorder:
-    """Records the attention of all layers, and replaces the first word's in some heads of one.
+    """Records the first word's attention in some heads of a layer, and replaces it.
 
-    After the forward pass it has `weights`, of each layer (batch, head, word, word), and of the layer and heads `place`
-    `scores` (batch, word), of which the softmax over the mask is the mean of the heads, and `values` (batch, word,
-    head x size). Given values are weighed in place of the heads' own.
+    After the forward pass it has, of the place (layer, heads), `scores` (batch, word), whose softmax over the mask is
+    the mean of the heads, and `values` (batch, word, head x size). Given values are weighed in place of their own.
     """
 
-    def __init__(
-        self, place: tuple[int, slice], mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None
-    ):
-        (self.layer, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
-        self.weights, self.scores = [], None
+    def __init__(self, place: tuple, mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None):
+        (self.below, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """The output of the heads of the next layer, (batch, head, word, size)."""
-        attended, heads = weights @ values, self.heads
-        self.weights.append(weights)
-        if len(self.weights) != self.layer + 1:
+        attended, heads, self.below = weights @ values, self.heads, self.below - 1
+        if self.below != -1:  # not this layer
             return attended
-        least = torch.finfo(scores.dtype).min
-        logs = scores[:, heads, 0].clamp(min=least).log_softmax(dim=-1)  # (batch, head, word)
+        logs = scores[:, heads, 0].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)  # (batch, head, word)
         self.scores = logs.logsumexp(dim=1)
         if self.values is None:
             self.values = values[:, heads].transpose(1, 2).flatten(2)
