@@ -70,7 +70,7 @@ def may_be_shown(found: pd.DataFrame) -> str:
         of = [rows.get(name, {"left_out": f"{name} is not defined"}) for name in names]
         words, reasons = {row.get("word") for row in of}, [f"– {row['left_out']}" for row in of if row["left_out"]]
         answer = YES if words == {YES} else (OPEN if words <= {YES, OPEN} else NO) + otherwise
-        numbers = "" if reasons else " ".join(f"{in_words(row)}." for row in of)
+        numbers = "" if reasons else " ".join(f"{in_words(row)} ({row['n']:,} texts)." for row in of)
         lines += f"<p><b>{question}: {escape([*reasons, answer][0])}.</b> {escape(numbers)}</p>"
     text = (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8").partition("\n## May its attention")[2]
     rule = re.findall(r"^\d\. (.+)", text.partition("\n## ")[0], re.MULTILINE)

@@ -6,11 +6,12 @@ import pandas as pd
 from lib.charts.theme import COLORS, INK, WIDTH, Empty, in_order, or_a_sentence, ordered, titled
 from lib.quantity import title_of
 
+CHANCE = "The bluer, the nearer to 1; white: no better than chance; empty: not known. Small: 95% intervals."
 NAMES = 215  # pixels for those of explanations
 
 
 @or_a_sentence
-def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str) -> alt.TopLevelMixin:
+def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str, note: str = CHANCE) -> alt.TopLevelMixin:
     """Explanations (rows) by the values of a column `across`; a panel for each value of the column `by`.
 
     `cells` are rows of `lib.analysis.ground_truth.cells_of`: `share` is the colour, value and interval are the text.
@@ -20,19 +21,14 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str) ->
     value, low, high = (cells[name].map(lambda one: f"{one:.2f}".lstrip("0")) for name in ("value", "low", "high"))
     frame = cells[["explanation", "share"]].assign(**cells[[across, by]].astype(str).map(title_of), value=value)
     frame["interval"] = (low + " – " + high).where(cells["low"].notna(), "")
-    x = alt.X(
-        f"{across}:N",
-        sort=None,
-        title=None,
-        axis=alt.Axis(labelAngle=0, labelFontSize=10, labelExpr="split(datum.label, ' ')"),
-    )
+    axis = alt.Axis(labelAngle=0, labelFontSize=10, labelExpr="split(datum.label, ' ')")
+    x = alt.X(f"{across}:N", sort=None, title=None, axis=axis)
     chart = alt.Chart().encode(x, alt.Y("explanation:N", sort=None, title=None, axis=alt.Axis(labelLimit=NAMES)))
     shade = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1], clamp=True), legend=None)
     ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
     layers = [chart.mark_rect(color=COLORS[0]).encode(shade)]
     for text, below, size in (("value", -5, 12), ("interval", 8, 9)):
         layers.append(chart.mark_text(fontSize=size, dy=below).encode(color=ink, text=f"{text}:N"))
-    note = "The bluer, the nearer to 1; white: no better than chance; empty: not known. Small: 95% intervals."
     panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32))
     panel = panel.properties(width=WIDTH - NAMES)
     return titled(panel.facet(facet=in_order(alt.Facet, by), columns=1), title, [see, note])
