@@ -152,7 +152,7 @@ def flips_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> p
         name = declare(f"ratio_{first}_sooner_than_{second}", "1", f"{title_of(first)} : {title_of(second)}")
         several = seed_table(group, "removed_items").gt(1).any(axis=1)
         shares = [(signs.eq(sign).sum() / known.sum()).mean() for sign in (1, -1)]
-        row = {"quantity": name, "value": float(np.exp(effect.value)), "low": low, "high": high}
+        row = {"quantity": name, "value": float(np.exp(effect.value)), "unit": "1", "low": low, "high": high}
         row |= {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
         row |= {"left_out": int((several & ~known.any(axis=1)).sum()), "n": effect.n, "seeds": signs.shape[1]}
         of_seeds = {seed: float(np.exp(value)) for seed, value in effect.by_run.items()}
