@@ -371,7 +371,7 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     monkeypatch.chdir(tmp_path)
     made = tiny(transformers, kind, num_labels=len(classes), max_position_embeddings=9, **options).bfloat16()
     saved(tmp_path / "mine", made, tokenizer)
-    (tmp_path / "mine.py").write_text(of_docs(1).replace("my_bert", "mine"))
+    (tmp_path / "mine.py").write_text(of_docs(0).replace("my_bert", "mine"))
     (own,) = own_model("mine" + ".py" * (kind == "Bert"), Run("planted"), corpus=corpus_of(classes))
     assert own.corpus.test.lengths.max() == reads - 2 and own.run.attention == attention
     taken = f"{', '.join(f'LABEL_{k}' for k in range(len(classes)))} are taken as {', '.join(classes)}, by their order."

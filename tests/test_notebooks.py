@@ -181,7 +181,7 @@ def test_a_notebook_on_hostile_words(monkeypatch, tmp_path, chromium, notebook, 
 def test_ones_own_model(monkeypatch, tmp_path, chromium, notebook, dataset, decoder, token_logits):
     """The module of docs/own-model.md in a file, untrained."""
     monkeypatch.setenv("DATA_HOME", str(news(tmp_path)))
-    code = re.sub(r"model.load_state_dict.*", decoder or "torch.manual_seed(0)", of_docs(0))
+    code = re.sub(r"model.load_state_dict.*", decoder or "torch.manual_seed(0)", of_docs(1))
     code = re.sub(r"(def token_logits.*\n\s+return )(.*)", rf"\1{token_logits}", code)
     (tmp_path / "mine.py").write_text(code)
     page = report(monkeypatch, tmp_path, notebook, f"dataset {dataset}", f"model {tmp_path / 'mine.py'}:load")

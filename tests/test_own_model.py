@@ -380,10 +380,10 @@ def test_the_docs_corpus_is_the_reports():
 
 
 def test_the_docs_module_is_measured_as_it_is_documented(mine, corpus, monkeypatch):
-    assert len(of_docs(0).splitlines()) <= 30
-    (mine / "my_model.py").write_text(of_docs(0))
+    assert len(of_docs(1).splitlines()) <= 30
+    (mine / "my_model.py").write_text(of_docs(1))
     made = {}
-    exec(of_docs(0), made)
+    exec(of_docs(1), made)
     save_file(made["Classifier"](len(corpus.vocabulary), 2).state_dict(), "my_weights.safetensors")
     monkeypatch.chdir(PROJECT)  # where a notebook runs: the weights lie beside the file
     (own,) = own_model(f"{mine / 'my_model.py'}", Run("planted"), corpus=corpus)
