@@ -384,5 +384,5 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
     summary = summarise(correlate(measure_all([own], quantities), [("attention", "loo")])).set_index("quantity")
     assert summary.loc["kendall_tau_attention_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
-    with pytest.raises(ModelError, match="it would read the texts of tiny without their questions; allowed: single"):
+    with pytest.raises(ModelError, match="a Hugging Face classifier reads single texts here, and these have questions"):
         own_model("mine", Run("planted"), corpus=corpus_of(classes, query=("why",)))

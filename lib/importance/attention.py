@@ -45,9 +45,7 @@ attention_times_contribution = Quantity("attention_times_contribution", times_co
 
 
 def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-    """From what a Transformer's last states are read out by down to the words: (batch, token) each; NaN for others.
-
-    That is the attention over them, or of a Hugging Face classifier its first word alone.
+    """From a Transformer's attention over its last states, or its classifying token: (batch, token); NaN for others.
 
     rollout (Abnar & Zuidema 2020, Eq. 1): through each layer go half its heads' mean and half the residual.
     times_gradient (Chefer et al. 2021, Eq. 5 and 6): all of the residual, and the mean of the weights times their
@@ -75,6 +73,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     return {name: value.masked_fill(~batch.mask, 0) for name, value in zip(LAYERS, (rolled, relevance), strict=True)}
 
 
+OTHER_MAPS = ("mean of the last layer", "mean of all layers", "rollout")
 LAYERS = {"rollout": "fraction", "times_gradient": "1"}
 self_attention = Quantity("self_attention", through_layers, LAYERS)
 
@@ -82,8 +81,7 @@ self_attention = Quantity("self_attention", through_layers, LAYERS)
 def every_map(model: HuggingFaceClassifier) -> Quantity:
     """The weights that the words have for the classifying token: in each head, in two means of heads, by rollout."""
     layers, heads = (range(1, size + 1) for size in model.sizes)
-    named = [f"layer {layer}, head {head}" for layer in layers for head in heads]
-    named += ["mean of the last layer", "mean of all layers", "rollout"]
+    named = [*(f"layer {layer}, head {head}" for layer in layers for head in heads), *OTHER_MAPS]
 
     def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         inner, rollout = [], through_layers(model, batch, output)["rollout"]

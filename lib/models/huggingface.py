@@ -9,7 +9,7 @@ with transformers, hands it the scores, weights and values of each layer, and co
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -23,10 +23,19 @@ from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
+from lib.numerics import rows_of
 from lib.projections import softmax
 
 Place = int | tuple[int, int]  # a layer, or (layer, head)
 WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
+
+
+@dataclass(frozen=True)
+class Output(ModelOutput):
+    """With what the first word attends to, (batch, layer, head, 1, size), and the logarithms of its weights."""
+
+    first: Tensor | None = None
+    logs: Tensor | None = None
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -74,6 +83,7 @@ class HuggingFaceClassifier(nn.Module):
         layer, one = layer % layers, isinstance(attention, tuple)
         self.place = layer, slice(head % heads, head % heads + 1) if one else slice(0, heads)
         of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
+        self.is_last = layer == layers - 1 and not getattr(config, "trigram_input", False)  # MobileBERT's: neighbours
         self.attention_name = f"head {head % heads + 1} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -83,27 +93,29 @@ class HuggingFaceClassifier(nn.Module):
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The same, with `embeddings` (batch, word, embedding), without positions, in place of those of the tokens."""
         if batch.query is not None:
-            raise ValueError("a Hugging Face classifier reads single texts, and these have a query; leave it out")
+            raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
         recorder = Recorder(self.place, batch.mask, attention)
         logits = self.logits(embeddings, batch.mask, recorder)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
-        return ModelOutput(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings)
+        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs}
+        return Output(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings, **about)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
 
-        A forward pass for each draw.
+        A forward pass for each draw; of the last layer's attention, one of the first word alone.
         """
         draws = attention if attention.dim() == 3 else attention[:, None]
         texts, number, words = draws.shape
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
-        size = max(1, WORDS // words)
-        logits = []
+        size, logits = max(1, WORDS // words), []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
-            mask = output.mask[rows]
-            recorder = Recorder(self.place, mask, given, output.hidden[rows])
-            logits.append(self.logits(output.embeddings[rows], mask, recorder))
+            part, alone = rows_of(output, rows), slice(0, 1 if self.is_last else None)
+            recorder = Recorder(self.place, part.mask, given, part.hidden)
+            if self.is_last:
+                recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
+            logits.append(self.logits(part.embeddings[:, alone], part.mask[:, alone], recorder))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
@@ -116,7 +128,7 @@ class HuggingFaceClassifier(nn.Module):
 
     def logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | list | None") -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
-        inside = add_ends(mask).long()
+        inside = (torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2).long()
         return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
@@ -125,9 +137,7 @@ class HuggingFaceClassifier(nn.Module):
 
 
 def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tuple[HuggingFaceClassifier, Corpus]:
-    """A classifier with the interface, and the corpus in the subwords that it reads.
-
-    What is not said by the model's files stands in the corpus' notes: classes by their order, weights made single.
+    """A classifier with the interface, and the corpus in the subwords that it reads, with notes on how both are read.
 
     Args:
         source: a folder with model and tokenizer, from here or in a home of data; nothing is downloaded.
@@ -137,8 +147,6 @@ def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tup
     """
     here = as_path(source).resolve()
     folder = folder_of(str(here if here.is_dir() else source))
-    if any(one.query is not None for one in corpus.test.instances):
-        raise ValueError(f"it would read the texts of {corpus.name} without their questions; allowed: single texts")
     tokenizer, classifier = read("AutoTokenizer", folder), classifier_of(folder)
     halves = made_single(classifier)
     model = HuggingFaceClassifier(classifier, tokenizer, attention)
@@ -203,26 +211,34 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
 class Recorder:
     """Records the first word's attention in some heads of a layer, and replaces it.
 
-    After the forward pass it has, of the place (layer, heads), `scores` (batch, word), whose softmax over the mask is
-    the mean of the heads, and `values` (batch, word, head x size). Given values are weighed in place of their own.
+    After the forward pass it has, of the place (layer, heads), `logs` (batch, head, word) of the weights, `scores`
+    (batch, word), whose softmax over the mask is the mean of the heads, and `values` (batch, word, head x size); of
+    each layer the output for the `first` word, (batch, head, 1, size). Where outputs are `given`, these are taken.
     """
 
     def __init__(self, place: tuple, mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None):
-        (self.below, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
+        (self.layer, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
+        self.first, self.given = [], []
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """The output of the heads of the next layer, (batch, head, word, size)."""
-        attended, heads, self.below = weights @ values, self.heads, self.below - 1
-        if self.below != -1:  # not this layer
-            return attended
-        logs = scores[:, heads, 0].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)  # (batch, head, word)
-        self.scores = logs.logsumexp(dim=1)
-        if self.values is None:
-            self.values = values[:, heads].transpose(1, 2).flatten(2)
-        rows = weights[:, heads, 0] if self.attention is None else reweighted(logs, self.mask, self.attention)
-        own = self.values.unflatten(2, (rows.shape[1], -1)).transpose(1, 2)
-        patched = torch.cat([rows[:, :, None] @ own, attended[:, heads, 1:]], dim=2)
-        return torch.cat([attended[:, : heads.start], patched, attended[:, heads.stop :]], dim=1)
+        if self.given:
+            return self.given.pop(0)
+        attended, heads = weights @ values, self.heads
+        if len(self.first) == self.layer:
+            self.logs = scores[:, heads, 0].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
+            self.scores = self.logs.logsumexp(dim=1)
+            if self.values is None:
+                self.values = values[:, heads].transpose(1, 2).flatten(2)
+            attended = torch.cat([self.weigh(self.logs, attended[:, :, :1]), attended[:, :, 1:]], dim=2)
+        self.first.append(attended[:, :, :1])
+        return attended
+
+    def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
+        """(batch, head, 1, size): what the first word attends to, with that of other heads as in `others`."""
+        rows = logs.exp() if self.attention is None else reweighted(logs, self.mask, self.attention)
+        own = rows[:, :, None] @ self.values.unflatten(2, (rows.shape[1], -1)).transpose(1, 2)
+        return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
 
 
 def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
@@ -239,8 +255,3 @@ def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
     shares = products / total.masked_fill(total == 0, 1) * given.sum(dim=-1, keepdim=True)
     words = weights.masked_fill(~mask[:, None], 0).sum(dim=-1, keepdim=True)
     return weights.masked_fill(mask[:, None], 0) + words * shares
-
-
-def add_ends(mask: Tensor) -> Tensor:
-    """(batch, word) True from start to end, of a mask of the words between them."""
-    return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
