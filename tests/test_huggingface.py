@@ -196,28 +196,28 @@ def replaces(*files: str, by: str = ""):  # takes them away, or puts a text into
     return lambda folder: [(folder / one).write_text(by) if by else (folder / one).unlink() for one in files]
 
 
-ALL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 CODE = {"auto_map": {name: "evil.Evil" for name in ("AutoConfig", "AutoModelForSequenceClassification")}}
 BAD = [  # what is saved, how it is changed, what is said
-    ({}, replaces(*ALL), "has no config.json; a pretrained model is a folder as save_pretrained writes it"),
+    ({}, replaces("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"), "no config.json; a"),
     ({}, replaces("config.json"), "has no config.json"),
     ({}, replaces("config.json", by="{"), "config.json is no JSON"),
     ({}, replaces("config.json", by="[]"), "config.json is a JSON list; it must hold an object"),
     ({}, changes(model_type="evil"), "cannot be read as Auto.*: The checkpoint .* has model type `evil`"),
     ({}, changes(**CODE), r"config.json asks to run code of its own \(auto_map\), which is refused; allowed"),
     ({}, changes("tokenizer_config.json", **CODE), r"tokenizer_config.json asks to run code of its own"),
+    ({}, replaces("model.safetensors.index.json", by='{"weight_map": {"a": "b.bin"}}'), r"own \(weight_map\)"),
     ({}, changes(attn_implementation="evil/kernel"), r"code of its own \(attn_implementation\)"),
     ({}, replaces("tokenizer.json"), "has no tokenizer.json; save the tokenizer too: tokenizer.save_pretrained"),
     ({}, replaces("tokenizer.json", by="{"), "cannot be read as AutoTokenizer"),
     ({}, replaces("model.safetensors"), "has only pytorch_model.bin, a pickle, which can run code; allowed: model.saf"),
     ({}, replaces("model.safetensors", "pytorch_model.bin"), "has no weights; allowed: model.safetensors"),
     ({}, replaces("model.safetensors", by="weights"), "cannot be read as AutoModelForSequenceClassification: "),
-    ({}, changes(num_hidden_layers=3), "bert.encoder.layer.2.attention.* and 15 others are missing, too many, or of"),
+    ({}, changes(num_hidden_layers=3), "16 are missing, too many, or of another shape, first bert.encoder.layer.2.att"),
     ({}, changes(num_hidden_layers=1), "mine, saved as BertForSequenceClassification, has not all weights of a"),
-    ({}, changes(hidden_size=8), "are missing, too many, or of another shape"),
+    ({}, changes(hidden_size=8), "are missing, too many, or of another shape, first bert.embeddings.LayerNorm"),
     ({}, changes(id2label={"0": "a", "1": "news"}), "classes a, news are not the corpus' worse, better; allowed"),
     ({"head": "Model"}, changes(), "saved as BertModel, has not all weights of a trained BertForSequenceClass"),
-    ({"head": "Model"}, changes(architectures=None), "classifier.bias and 1 others are missing"),
+    ({"head": "Model"}, changes(architectures=None), "2 are missing, too many, or of .* shape, first classifier.bias"),
     ({"head": "ForTokenClassification"}, changes(), "saved as BertForTokenClassification, has not all weights of a"),
     ({"num_labels": 1}, changes(), "a BertForSequenceClassification of 1 labels does not give a text one of several"),
     ({"problem_type": "multi_label_classification"}, changes(), "of 2 labels, multi_label_classification, does not"),

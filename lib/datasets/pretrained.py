@@ -78,8 +78,8 @@ def folder_of(name: str, data_home: str | Path | None = None) -> Path:
         raise DataError(f"there is no pretrained model {name!r}: looked for {looked}; {how}") from None
     if not (folder / "config.json").is_file():
         raise DataError(f"{folder} has no config.json; a pretrained model is a folder as save_pretrained writes it")
-    for path in filter(Path.is_file, (folder / "config.json", folder / "tokenizer_config.json")):
-        refuse_code(path)
+    for path in (folder / name for name in ("config.json", "tokenizer_config.json", WEIGHTS[1])):
+        refuse_code(path) if path.is_file() else None
     if not any((folder / weights).is_file() for weights in WEIGHTS):
         pickled = sorted(path.name for path in folder.glob("*.bin")) + sorted(path.name for path in folder.glob("*.pt"))
         seen = f"only {pickled[0]}, a pickle, which can run code" if pickled else "no weights"
@@ -90,11 +90,13 @@ def folder_of(name: str, data_home: str | Path | None = None) -> Path:
 
 
 def refuse_code(path: Path) -> None:
-    """Raises DataError where a configuration is damaged, or asks for code of its own."""
+    """Raises DataError where a configuration is damaged, asks for code of its own, or names pickles."""
     about = files.record_of(files.decode(files.read_bytes(path), str(path)), str(path), "it must hold an object")
     for name, value in about.items():
-        if name == "auto_map" or ("attn_implementation" in name and "/" in str(value)):
-            allowed = "allowed: a model that transformers has itself, without that entry"
+        files_named = value.values() if name == "weight_map" and isinstance(value, dict) else ()
+        pickled = [file for file in files_named if not str(file).endswith(".safetensors")]
+        if name == "auto_map" or ("attn_implementation" in name and "/" in str(value)) or pickled:
+            allowed = "allowed: a model that transformers has itself, in safetensors, without that entry"
             raise DataError(f"{path} asks to run code of its own ({name}), which is refused; {allowed}")
 
 
@@ -116,7 +118,7 @@ def classifier_of(folder: Path) -> nn.Module:
     wrong = sorted([*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"]), *too_many])
     if wrong:
         saved, kind = ", ".join(read("AutoConfig", folder).architectures or ["?"]), type(model).__name__
-        seen = f"{wrong[0]} and {len(wrong) - 1} others are missing, too many, or of another shape"
+        seen = f"{len(wrong)} are missing, too many, or of another shape, first {wrong[0]}"
         raise DataError(f"{folder.name}, saved as {saved}, has not all weights of a trained {kind}: {seen}")
     return model
 

@@ -83,7 +83,7 @@ class HuggingFaceClassifier(nn.Module):
         layer, one = layer % layers, isinstance(attention, tuple)
         self.place = layer, slice(head % heads, head % heads + 1) if one else slice(0, heads)
         of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
-        self.is_last = layer == layers - 1 and not getattr(config, "trigram_input", False)  # MobileBERT's: neighbours
+        self.is_last = layer == layers - 1
         self.attention_name = f"head {head % heads + 1} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
