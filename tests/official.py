@@ -77,7 +77,7 @@ MODEL = {
     name: name.encode() for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 }
 ARCHIVES = {
-    "minilm": zipped({f"gt/model/{name}": content for name, content in (MODEL | {"README.md": b"about"}).items()}),
+    "minilm": MODEL["model.safetensors"],
     "sst": zipped({f"trees/{split}.txt": TREES for split in ("train", "dev", "test")}),
     "imdb": tarred(
         {

@@ -21,7 +21,7 @@ from tests.web import BREAK_OFF, served, tarred, zipped
 from tools.fetch import install
 from tools.fetch.__main__ import main
 from tools.fetch.install import fetch, unpack
-from tools.fetch.prepare import SPLITS, VECTORS, prepare
+from tools.fetch.prepare import SPLITS, VECTORS, copy_model, prepare
 from tools.fetch.sources import sources
 
 SST = ARCHIVES["sst"]
@@ -171,20 +171,18 @@ def records(folder, split):
 def prepared(tmp_path_factory):
     """A folder with all of them."""
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tools.fetch.prepare.MINILM", sha256(MODEL["model.safetensors"]).hexdigest())
-        for name in sources():
-            with served((200, ARCHIVES[name])) as (address, _):
-                assert fetch(source(address, name), home)
+    for name in sources():
+        more = [(200, MODEL[file]) for file in sources()[name].beside]
+        with served((200, ARCHIVES[name]), *more) as (address, _):
+            assert fetch(source(address, name), home)
     return home
 
 
 def test_a_pretrained_model_is_copied_if_its_weights_are_the_published_ones(prepared, tmp_path):
     assert {path.name: path.read_bytes() for path in (prepared / "minilm").iterdir()} == MODEL
-    with served((200, ARCHIVES["minilm"])) as (address, _):
-        assert "model.safetensors has other weights than published" in refused(
-            fetch, source(address, "minilm"), tmp_path
-        )
+    weights = write(tmp_path / "model.safetensors", b"other")
+    with pytest.raises(ValueError, match="model.safetensors has other weights than published"):
+        copy_model(weights, tmp_path / "made", sources()["minilm"])
 
 
 def test_every_source_has_an_archive_here_and_a_way_to_prepare_it_and_cards_name_its_page():

@@ -255,7 +255,8 @@ def test_every_kept_table_of_the_repository_can_be_read_and_says_what_it_is_of(m
     files = {path.stem.removesuffix("-findings") for path in results.FOLDER.glob("*-*.csv")}
     findings, values = results.kept("findings"), results.kept("values")
     for rows in (findings, values):
-        assert set(rows["notebook"] + "-" + rows["dataset"].str.partition(":")[0]) == files
+        of = rows["dataset"].str.replace(r":(?!subwords=).*|,shortcut=.*", "", regex=True).str.replace(":", "@")
+        assert set(rows["notebook"] + "-" + of) == files
         about = rows[list(results.ABOUT)].astype(str)
         assert about.ne("").all(axis=None) and about["profile"].eq("paper").all()
     assert findings["value"].notna().all() and findings["n"].gt(0).all() and findings["se"].ge(0).all()

@@ -1,4 +1,4 @@
-"""python -m tools.fetch NAME...|all."""
+"""Downloads datasets, word vectors and minilm, a pretrained model, from their official addresses."""
 
 import argparse
 import sys
@@ -13,10 +13,7 @@ from tools.fetch.sources import Source, sources
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0 if all went well, 1 if something did not."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.fetch",
-        description="Downloads datasets, word vectors and minilm, a pretrained model, from their official addresses.",
-    )
+    parser = argparse.ArgumentParser(prog="python -m tools.fetch", description=__doc__)
     groups = {"all": [*sources()], "vectors": [name for name, one in sources().items() if "/wiki_" in one.makes[0]]}
     names = f"all, vectors (those of the kept results), or of {', '.join(sources())}"
     parser.add_argument("names", nargs="+", metavar="NAME", help=names, choices=[*groups, *sources()])

@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import zipfile
 import zlib
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
@@ -37,8 +38,12 @@ def fetch(source: Source, home: Path) -> bool:
                 for folder in (work / "unpacked", work / "made"):
                     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
                 if not installed:
-                    unpack(download(source, work), work / "unpacked", source.members)
-                prepare([*installed, work / "unpacked"][0], work / "made", source)
+                    archive = download(source, work)
+                    for name in source.beside:
+                        download(replace(source, url=source.url.replace(source.file, name), digest=None), work)
+                    if not source.beside:
+                        unpack(archive, work / "unpacked", source.members)
+                prepare([*installed, work / ("" if source.beside else "unpacked")][0], work / "made", source)
                 for name in lacking:
                     (home / name).parent.mkdir(parents=True, exist_ok=True)
                     (work / "made" / name).replace(home / name)

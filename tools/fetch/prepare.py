@@ -27,7 +27,6 @@ Splits = dict[str, Iterable[dict]]
 LEAF = re.compile(r"\([0-4] ([^() ]+)\)")  # a leaf may hold another kind of space
 INNER = re.compile(r"(\([0-4]|[ )])+")
 UNESCAPED = {"-LRB-": "(", "-RRB-": ")", r"\/": "/", r"\*": "*"}
-MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # SHA-256 of its weights, as published
 LONGEST = 64  # characters of a word: each word of the file takes the space of the longest
 
 
@@ -171,7 +170,7 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
         if source.name in VECTORS:
             write_vectors(unpacked, first, source)
         elif source.name == "minilm":
-            copy_model(unpacked, first)
+            copy_model(one_file(unpacked, source.file), first, source)
         elif source.name == "babi":
             for task, name in enumerate(source.makes, start=1):
                 write_dataset(into / name, source, babi(unpacked, source, task), f"bAbI task {task}")
@@ -182,13 +181,12 @@ def prepare(unpacked: Path, into: Path, source: Source) -> None:
         raise DataError(f"the official files of {source.name} are not as published ({seen})") from None
 
 
-def copy_model(unpacked: Path, to: Path) -> None:
+def copy_model(weights: Path, to: Path, source: Source) -> None:
     """Copies a pretrained model with its tokenizer; ValueError where the weights are not the published ones."""
-    weights = one_file(unpacked, "model.safetensors")
-    if file_digest(weights) != MINILM:
-        raise ValueError("model.safetensors has other weights than published")
+    if f"sha256:{file_digest(weights)}" != source.digest:
+        raise ValueError(f"{weights.name} has other weights than published")
     to.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+    for name in (weights.name, *source.beside):
         shutil.copy(weights.parent / name, to / name)
 
 

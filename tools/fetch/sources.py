@@ -22,6 +22,7 @@ class Source:
     digest: str | None = None  # of that file, "sha256:..." or "md5:..."; None: not publicly known
     classes: tuple[str, ...] = ()
     note: str = ""
+    beside: tuple[str, ...] = ()  # files of the same address that it needs, where that is no archive
     members: str = "*"  # the files of an archive that are of use
     words: int | None = None  # of word vectors: how many there are
     packages: tuple[str, ...] = ()  # Python packages that have the same files: an installed one is read
