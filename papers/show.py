@@ -26,6 +26,7 @@ from papers.published import ANSWERS, KEYS, table
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
 # May the attention of one's own model be shown? The findings that answer it, and what to do where they do not say yes.
+FEWEST = 50  # texts of each effect that the answer about one's own model rests on
 QUESTIONS = {
     "As where the model reads": (("J6", "J5c"), ""),
     "As why it decides": (("J7",), "; show leave-one-out, what each word changes"),
@@ -67,8 +68,10 @@ def may_be_shown(found: pd.DataFrame) -> str:
     trained = ", trained here on these texts" if found["attention"].iloc[0] in ATTENTIONS else ""
     lines = f"<p>Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}.</p>"
     for question, (names, otherwise) in QUESTIONS.items():
-        of = [rows.get(name, {"left_out": f"{name} is not defined"}) for name in names]
-        words, reasons = {row.get("word") for row in of}, [f"– {row['left_out']}" for row in of if row["left_out"]]
+        of = [rows.get(name, {"left_out": "", "n": 0}) for name in names]
+        few = [f"only {row['n']} texts have a value; it needs {FEWEST}" for row in of if row["n"] < FEWEST]
+        words, left_out = {row.get("word") for row in of}, [row["left_out"] for row in of if row["left_out"]]
+        reasons = [f"– {reason}" for reason in (*left_out, *few)]
         answer = YES if words == {YES} else (OPEN if words <= {YES, OPEN} else NO) + otherwise
         numbers = "" if reasons else " ".join(f"{in_words(row)} ({row['n']:,} texts)." for row in of)
         lines += f"<p><b>{question}: {escape([*reasons, answer][0])}.</b> {escape(numbers)}</p>"

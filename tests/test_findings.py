@@ -344,7 +344,9 @@ def test_a_model_counts_if_its_accuracy_is_above_the_largest_class_with_its_whol
             low = stats.t.interval(0.95, 99, share, (share * (1 - share) / 99) ** 0.5)[0]
             answers = rows.assign(prediction=np.where(np.arange(100) < right, rows["label"], 1 - rows["label"]))
             assert (left_out([answers]) == "") == (low > largest / 100), (largest, right)
-    assert left_out([frame.assign(label=0, prediction=0)]) == "accuracy 1.000, not above the largest class, 1.000"
+    assert (
+        left_out([frame.assign(label=0, prediction=0)]) == "accuracy 1.000, at least 1.000: not above the largest class"
+    )
     weak = frame.assign(prediction=np.where(np.arange(100) < 60, frame["label"], 1 - frame["label"]))
     runs = pd.concat([weak.assign(seed=seed) for seed in range(3)], ignore_index=True)
     runs.loc[runs["seed"].eq(1), "prediction"] = runs["label"]  # of three runs the spread counts too
@@ -435,7 +437,7 @@ def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_th
     assert top(rows, J5c=NO, J7=OPEN)[0] == [f"{reads}no.", f"{decides}can&#x27;t tell{instead} changes."]
     assert top(rows, J6=OPEN, J7=NO)[0] == [f"{reads}can&#x27;t tell.", f"{decides}no{instead} changes."]
     assert top(rows.assign(left_out="it is uniform"))[0] == [f"{reads}– it is uniform.", f"{decides}– it is uniform."]
-    assert top(rows[rows["finding"] != "J6"])[0][0] == f"{reads}– J6 is not defined."
+    assert top(rows[rows["finding"] != "J6"])[0][0] == f"{reads}– only 0 texts have a value; it needs 50."
     lines, elsewhere = top(rows.assign(finding="S2"))
     assert lines == [] and "A report of correlation answers" in elsewhere and "other" in elsewhere
     docs = (SOURCE.parents[1] / "docs" / "own-model.md").read_text(encoding="utf-8")

@@ -98,7 +98,9 @@ def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataF
             own = maps[column].tolist()
             values = [taus(own, deleted)[0], taus([random.permutation(weights) for weights in own], deleted)[0]]
             values += [[1 - weights.sum() for weights in own]]
-            values += [[float(x.argmax() == y.argmax()) for x, y in zip(own, deleted, strict=True)]]
+            values += [
+                [float(x.argmax() == y.argmax()) if np.ptp(y) else np.nan for x, y in zip(own, deleted, strict=True)]
+            ]
             rows = maps[[*RUN, "instance", "left_out"]].assign(attention=column.removeprefix("map_"))
             found.append(rows.assign(**dict(zip(MAPS, values, strict=True))))
     summary = summarise(pd.concat(found), MAPS) if found else pd.DataFrame(columns=SUMMARY)

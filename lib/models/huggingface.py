@@ -66,7 +66,7 @@ class HuggingFaceClassifier(nn.Module):
             seen = (
                 f"a {kind} of {labels} labels{f', {problem},' if problem else ''} does not give a text one of several"
             )
-            raise ValueError(f"{seen} classes; allowed: a sequence classifier, as BertForSequenceClassification")
+            raise ValueError(f"{seen} classes; allowed: a sequence classifier of two labels or more")
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(labels))  # the number of the output for each class of the corpus
