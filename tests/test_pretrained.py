@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from lib.models.check_interface import check_interface
 from lib.models.encoders import Pretrained
 from lib.training import Run, train, untrained
 from lib.training.fitting import adam, rise_and_fall
+from lib.training.trained import entry_name
 from papers.correlation import CorrelationSettings
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -87,6 +89,14 @@ def test_it_learns_further_and_is_read_from_the_cache_and_a_frozen_one_stays(run
     still = {name for name, now in frozen.model.named_parameters() if torch.equal(now, before[name])}
     assert still == {name for name in before if name.startswith(("embedding.", "encoder."))}
     assert not any(module.training for module in frozen.model.train().encoder.modules())
+
+
+def test_a_folder_with_other_weights_is_another_run(run, trained):
+    weights, before = Path(run.encoder, "model.safetensors"), entry_name(run, trained.corpus)
+    weights.write_bytes((content := weights.read_bytes())[:-1] + b"?")
+    assert entry_name(run, trained.corpus) != before
+    weights.write_bytes(content)
+    assert entry_name(run, trained.corpus) == before
 
 
 def test_states_of_a_frozen_encoder_are_computed_once_and_change_nothing(run, monkeypatch, tmp_path):

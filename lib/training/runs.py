@@ -177,8 +177,7 @@ class Run:
     @property
     def freezes_embeddings(self) -> bool:
         """Whether the embedding table does not learn."""
-        frozen = self.encoder.endswith(FROZEN) or "frozen" in (self.architecture, self.option("embeddings"))
-        return frozen
+        return self.encoder.endswith(FROZEN) or "frozen" in (self.architecture, self.option("embeddings"))
 
     @property
     def epochs(self) -> int:
@@ -241,15 +240,8 @@ def refuse_misfits(run: Run) -> None:
     if run.variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         where = f"infinite where the attention of {run.projection!r} is 0"
         raise ValueError(f"divergence is 'kl', which is {where}; allowed with sparse attention: 'jsd'")
-    if (
-        run.architecture in NEED_EQUAL_SIZES
-        and not is_pretrained(run.encoder)
-        and run.option("hidden_size")
-        not in (
-            "embeddings",
-            run.option("embedding_size"),
-        )
-    ):
+    equal = is_pretrained(run.encoder) or run.option("hidden_size") in ("embeddings", run.option("embedding_size"))
+    if run.architecture in NEED_EQUAL_SIZES and not equal:
         sizes = f"hidden_size is {run.option('hidden_size')}; set hidden_size='embeddings'"
         raise ValueError(f"the variant {run.architecture!r} needs hidden states of the embeddings' size: {sizes}")
 

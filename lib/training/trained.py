@@ -164,6 +164,8 @@ def entry_name(run: Run, corpus: Corpus, data_home: str | Path | None = None) ->
     }
     if run.variant == "pulled":  # it learns from what the corpus' checksum leaves out
         decides["reasons"] = [text.rationale for split in (corpus.train, corpus.dev) for text in split.instances]
+    if "/" in run.encoder:  # the weights in a folder may change; those of a known model do not
+        decides["folder"] = [cache.file_digest(path) for path in sorted(corpus.subwords.glob("*.safetensors"))]
     parts = [run.dataset, run.encoder, run.attention, run.projection, run.variant, run.profile, f"seed{run.seed}"]
     readable = "-".join(re.sub(r"[^A-Za-z0-9]+", "_", part)[:30] for part in parts)
     return f"{readable}-{cache.digest(decides)[:16]}"
