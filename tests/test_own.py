@@ -195,7 +195,6 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (None, "how to read one is given: text 'a', most_tokens 5", {"name": "", "text_column": "a", "most_tokens": 5}),
     (changed(3, ("a\nb", "bad")) + "\r\nlast,\r\n", "my.csv: 1 of 61 records cannot be used (row 63: 'last', '')", {}),
     (changed(3, (" ", "bad")), "(row 5: ' ', 'bad'); each needs a text in 'text' and a name or number in 'label'", {}),
-    (separated([("", "bad")] * 9), "9 of 9 records cannot be used", {"text_column": "text", "skip_incomplete": True}),
     (separated([*rows(), *rows(2, ["odd"])]), "1 of 3 classes have too few texts in train: 'odd' has 2; 3", {}),
     (separated((t, i / 7) for i, (t, _) in enumerate(rows())), "(are they measured numbers, and no classes?)", {}),
     (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0; 2 are", {}),
