@@ -52,9 +52,6 @@ def source(address, name="sst", **changes):
     return replace(sources()[name], **{"url": url, "digest": digest, "words": words} | changes)
 
 
-# --- one source
-
-
 def test_what_breaks_off_or_may_pass_is_tried_again_and_what_is_there_is_not_replaced(tmp_path, waits):
     with served((500, b""), (200, SST[:200] + BREAK_OFF), (200, b"wrong"), (200, SST)) as (address, asked):
         assert fetch(source(address), tmp_path)
@@ -108,9 +105,6 @@ def test_what_a_killed_process_left_is_cleared_and_two_at_once_download_once(tmp
     assert sorted(done) == [False, True] and len(asked) == 1
 
 
-# --- archives
-
-
 def link(kind):
     info = tarfile.TarInfo("link")
     info.type, info.linkname = kind, "/etc/passwd"
@@ -158,9 +152,6 @@ def test_official_files_of_another_form_are_refused_in_one_sentence(tmp_path, na
         (tmp_path / "unpacked" / member).write_bytes(content if isinstance(content, bytes) else content.encode())
     message = refused(prepare, tmp_path / "unpacked", tmp_path / "made", sources()[name])
     assert message.startswith(f"the official files of {name} are not as published (") and len(message) < 300
-
-
-# --- every family, from an archive in its official form to what the loaders read
 
 
 def records(folder, split):
@@ -254,9 +245,6 @@ def test_an_installed_model_is_read_in_place_of_a_download_and_one_of_another_ve
 def write(path, content):
     path.write_bytes(content)
     return path
-
-
-# --- the command
 
 
 def test_the_command_prints_licence_and_citation(tmp_path, monkeypatch, capsys):

@@ -71,9 +71,6 @@ def test_a_sentence_stands_while_its_findings_have_their_words(small):
     assert small.leans("J6 snli = yes", lambda: sentence) == "" and "J6 snli" in small.failed[2]
 
 
-# --- README
-
-
 @pytest.fixture(scope="module")
 def kept() -> Answer:
     """The answer from the repository's kept results."""
@@ -106,9 +103,6 @@ def test_the_readme_answers_in_120_words_of_which_each_paper_has_a_row(kept):
     for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")]:
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
             assert "://" in link or (path.parent / unquote(link)).exists(), f"{path.name} links to {link}"
-
-
-# --- summary.md and summary.html
 
 
 def hostile(of: Answer) -> Answer:
