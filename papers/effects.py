@@ -220,7 +220,7 @@ def not_learned(rows: pd.DataFrame) -> str:
     accuracy, se = of_seeds.mean(), of_texts.sem()
     low, _ = interval(accuracy, se, of_seeds.to_numpy(), len(of_texts))
     largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
-    return "" if low > largest else f"accuracy {accuracy:.3f}, at least {low:.3f}: not above the largest class"
+    return "" if low > largest else f"accuracy {accuracy:.3f}, not above the largest class, {largest:.3f}"
 
 
 def uniform(rows: pd.DataFrame) -> str:

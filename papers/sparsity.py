@@ -60,8 +60,8 @@ class SparsitySettings(Settings):
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    how = {} if is_pretrained(encoder) else TO_THE_END[settings.profile]
-    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else how
+    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
+    how = {} if is_pretrained(encoder) else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     run = settings.run(encoder, attention, seed, recipe="meister2021")
     return replace(run, projection=projection, options=tuple((how | start).items()))

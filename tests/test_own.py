@@ -185,7 +185,11 @@ def test_the_name_depends_on_the_content_and_tells_no_folder(tmp_path):
 JSON = {"name": "my.jsonl"}
 TWO = [(f"{text} and more", text, label) for text, label in rows()]
 BAD = [  # a file's content, what the message says, and the file's name and the parameters if they are others
+    (separated(rows()).encode("utf-16")[:-1], "my.csv is not UTF-8; save it as UTF-8", {}),
     ("text,label\nMichał,1\n".encode("cp1250"), "my.csv is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)", {}),
+    (separated(rows()).encode("utf-16-le"), "my.csv holds a NUL character", {}),  # without its mark
+    (json_lines(rows(), '{"\\ud83d": "a", "label": "bad"}'), "line 61, is no JSON ('utf-8' codec can't encode", JSON),
+    (json_lines(rows(), '{"text": "a", "label": "b\\u0000"}'), "row 61: 'text' or 'label' holds a NUL character", JSON),
     (b"", "my.csv is empty", {}),
     ("text,label\n", "is empty; it needs one record for each text, with its label", {}),
     (changed(3, ("one", "bad", "more")), "is no CSV (Error tokenizing data. C error: Expected 2 fields in line 5", {}),
@@ -212,6 +216,10 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (with_splits(rows(), "train", "dev"), "my.csv: the records are of train, dev; allowed: train and test", {}),
     (with_splits(rows(9, ["bad", "bad", "new", "new"]), "train", "test"), "'new' has 0; 2 are", {}),
     (gzip.compress(bytes(2**20)) * 513, "has more than 512 MB; take a part of it", {"name": "my.csv.gz"}),
+    (None, "'~nosuchuser/my.csv' is no path here: it is too", {"name": "~nosuchuser/my.csv"}),
+    (None, "is no path here: it is too long, not UTF-8, or ~ of nobody", {"name": "x" * 5000}),
+    (None, "/proc/version is empty", {"name": "/proc/version"}),
+    (None, "/dev/zero is a folder, a pipe or a device", {"name": "/dev/zero"}),
 ]
 
 

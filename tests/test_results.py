@@ -57,9 +57,6 @@ def kept(kind: str = "findings") -> list[tuple[int, float]]:
     return sorted(zip(rows["seed"], rows["value"], strict=True))
 
 
-# --- what a row's key is
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -146,9 +143,6 @@ def test_printed_values_stand_beside_those_of_every_set_of_word_vectors_of_three
     assert (row["indomain.npz"], row["wiki.npz"]) == (pytest.approx(0.71), pytest.approx(0.81)), "not of seed 5"
 
 
-# --- what is lost never: damage, and several at once
-
-
 DAMAGE = {  # of the text of a table: what is left of it, or what there is in its place
     "conflict markers": lambda text: text.replace("\n", "\n<<<<<<< HEAD\n", 1) + "=======\n>>>>>>> other\n",
     "half a row": lambda text: text[:-40] + "\n",
@@ -212,9 +206,6 @@ def test_four_processes_that_keep_four_seeds_at_once_keep_them_all():
     assert kept() == [*((seed, value) for seed, value in kept("values")[:4] for _ in range(3)), (9, 0.9)]
 
 
-# --- what is not kept, and what a notebook gets
-
-
 def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_path):
     table = pd.DataFrame({"text": [f"some words of text {place % 7}" for place in range(60)], "label": [0, 1] * 30})
     table.to_csv(tmp_path / "mine.csv", index=False)
@@ -233,9 +224,6 @@ def test_what_is_no_result_of_the_papers_is_left_to_the_report_alone(home, tmp_p
     answer = results.keep("correlation", settings, own, values, effect_rows("J2", [0.1]))
     assert answer.sentence.startswith("not kept: the model is your own") and not home.exists()
     assert answer.own and answer.these_models and answer.values["value"].tolist() == [0.1, 0.2]
-
-
-# --- a row for each seed, and the tables in the repository
 
 
 def test_the_rows_of_single_seeds_put_together_are_what_was_summarised():

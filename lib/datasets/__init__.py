@@ -74,9 +74,11 @@ def with_dials(name: str, *dials: str) -> str:
 
 def in_subwords(name: str, model: str) -> str:
     """A dataset's name, one's own too, in the subwords of a pretrained model."""
+    if spec(name).subwords:
+        return name
     if isinstance(name, Own):
         return own.read_as(name.path, name.reading._replace(subwords=model))
-    return name if spec(name).subwords else with_dials(name, f"subwords={model}")
+    return with_dials(name, f"subwords={model}")
 
 
 def _settled(chosen: Spec, given: dict) -> dict:

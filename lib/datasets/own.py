@@ -82,7 +82,7 @@ def own_text(
     content = files.read_bytes(path)
     reading = _columns(table := _table(path, content), given)
     _records(table, reading)
-    return read_as(path, reading)
+    return Own(_name(path, content, reading), path, reading)
 
 
 def read_as(path: Path, reading: Reading) -> Own:

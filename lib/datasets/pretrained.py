@@ -129,7 +129,6 @@ def tokenizer_of(folder: Path):
     return read("AutoTokenizer", folder)
 
 
-@lru_cache(maxsize=1)
 def table_of(folder: Path) -> Tensor:
     """(subword, size): the embedding table of a pretrained model, by the tokenizer's ids."""
     return whole_model(folder).get_input_embeddings().weight.detach().float()

@@ -58,19 +58,31 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     with gradients_enabled(model):
         embeddings.requires_grad_()
         if hugging:
-            read = torch.zeros_like(output.attention).index_fill(1, batch.tokens.new_zeros(1), 1).requires_grad_()
+            read = of_first_word(output).requires_grad_()
             logits = model.logits(embeddings, batch.mask, inner)
         else:
             own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
             read, logits = own.attention, own.logits
         largest = probabilities(logits.double()).amax(dim=-1)
         *gradients, last = torch.autograd.grad(largest.sum(), [*inner, read], allow_unused=True)
-    rolled, relevance = read, read if hugging else (read * last).clamp(min=0)
+    relevance = read if hugging else (read * last).clamp(min=0)
     for weights, gradient in zip(reversed(inner), reversed(gradients), strict=True):
-        rolled = (rolled + (rolled[:, None] @ weights.mean(dim=1)).squeeze(1)) / 2
         products = (weights * gradient).clamp(min=0).mean(dim=1)
         relevance = relevance + (relevance[:, None] @ products).squeeze(1)
-    return {name: value.masked_fill(~batch.mask, 0) for name, value in zip(LAYERS, (rolled, relevance), strict=True)}
+    found = zip(LAYERS, (rolled_out(read, inner), relevance), strict=True)
+    return {name: value.masked_fill(~batch.mask, 0) for name, value in found}
+
+
+def rolled_out(read: Tensor, inner: list[Tensor]) -> Tensor:
+    """Rollout of what the last states are read out by (batch, word), through the layers' weights: (batch, word)."""
+    for weights in reversed(inner):
+        read = (read + (read[:, None] @ weights.mean(dim=1)).squeeze(1)) / 2
+    return read
+
+
+def of_first_word(output: ModelOutput) -> Tensor:
+    """(batch, word): 1 at the classifying token, which alone is read out."""
+    return torch.zeros_like(output.attention).index_fill(1, output.mask.new_zeros(1, dtype=torch.long), 1)
 
 
 OTHER_MAPS = ("mean of the last layer", "mean of all layers", "rollout")
@@ -84,9 +96,10 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
     named = [*(f"layer {layer}, head {head}" for layer in layers for head in heads), *OTHER_MAPS]
 
     def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        inner, rollout = [], through_layers(model, batch, output)["rollout"]
+        inner = []
         with torch.no_grad():
             model.logits(output.embeddings, batch.mask, inner)
+        rollout = rolled_out(of_first_word(output), inner).masked_fill(~batch.mask, 0)
         rows = torch.stack([weights[:, :, 0] for weights in inner]).masked_fill(~batch.mask[:, None], 0)
         maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]
         return dict(zip(named, maps, strict=True))

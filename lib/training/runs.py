@@ -52,18 +52,8 @@ OF_ENCODERS = {
     **{name: {"sentence_dropout": (Dropout, 0.0)} for name in HIERARCHICAL},  # of the words of a sentence
 }
 # Of a pretrained encoder that learns further: as such are usually trained.
-FINE_TUNING = {
-    "pretrained_rate": (Above0, 5e-5),
-    "epochs": (PositiveInt, 3),
-    "patience": (PositiveInt, None),
-    "batch_size": (PositiveInt, 16),
-    "warmup": (Factor, 0.1),
-    "decoupled": (bool, True),
-    "weight_decay": (From0, 0.01),
-    "amsgrad": (bool, False),
-    "clip": (Above0, 1.0),
-    "reduction": (Literal[*REDUCTIONS], "mean"),
-}
+FINE_TUNING = {"pretrained_rate": 5e-5, "warmup": 0.1, "epochs": 3, "patience": None, "batch_size": 16, "clip": 1.0}
+FINE_TUNING |= {"decoupled": True, "weight_decay": 0.01, "amsgrad": False, "reduction": "mean"}
 # Of one variant alone. trains: all weights, or the attention's alone, the others fixed at the base's. starts: from
 # weights of its own, or all of the base's (Meister et al. 2021, section 5). Pulled: to which attention.
 OF_VARIANTS = {
@@ -83,7 +73,7 @@ OF_VARIANTS = {
     "tying": {"delta": (From0, 10.0)},
     "mlm": {"eta": (From0, 1.0)},
 }
-EVERY = dict(ChainMap(OPTIONS, FINE_TUNING, *OF_ENCODERS.values(), *OF_VARIANTS.values()))
+EVERY = dict(ChainMap(OPTIONS, *OF_ENCODERS.values(), *OF_VARIANTS.values()))
 VALUES = create_model(
     "Values", __config__={"strict": True}, **EVERY, seed=(NonNegativeInt, 0), layers=(PositiveInt, None)
 )
@@ -150,9 +140,9 @@ class Run:
     @property
     def defaults(self) -> dict[str, object]:
         """The options of training that this run has, with their values where `options` gives none."""
-        own = FINE_TUNING if self.fine_tunes else OF_ENCODERS.get(self.encoder, {})
-        own = own | OF_VARIANTS.get(self.variant, {})
+        own = OF_ENCODERS.get(self.encoder, {}) | OF_VARIANTS.get(self.variant, {})
         usual = {name: default for name, (_, default) in OPTIONS.items()} | RECIPES[self.recipe]
+        usual |= FINE_TUNING if self.fine_tunes else {}
         return usual | {name: default for name, (_, default) in own.items()}
 
     def option(self, name: str):

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     target = files.homes(given.into)[0]
     chosen = dict.fromkeys(name for given in given.names for name in groups.get(given, [given]))
-    return 1 - min(fetch_and_say(sources()[name], target) for name in chosen)
+    return int(False in [fetch_and_say(sources()[name], target) for name in chosen])
 
 
 def fetch_and_say(source: Source, home: Path) -> bool:

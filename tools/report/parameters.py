@@ -79,7 +79,7 @@ def given_parameters(notebook: Path, given: list[tuple[str, str]]) -> dict[str, 
         kind = PAPERS[notebook.stem].settings if notebook.stem in PAPERS else Settings
         settings = kind.of(values)
         checked = {name: getattr(settings, name, literal(text)) for name, text in values.items()}
-        checked |= full_paths(values, settings) | {name: values[name] for name in values if name == "dataset"}
+        checked |= full_paths(values, settings) | ({"dataset": values["dataset"]} if "dataset" in values else {})
     except (KeyError, ValueError) as error:
         raise Refused(error.args[0]) from error
     except OSError as error:
