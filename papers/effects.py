@@ -18,7 +18,7 @@ import pandas as pd
 from lib.analysis import effects_between, mean_effect
 from lib.analysis.correlation import taus_by_seed
 from lib.analysis.statistics import Effect, interval, weighted_mean, weighted_median
-from lib.analysis.summaries import rows_where
+from lib.analysis.summaries import identity, rank_correlation, rows_where
 from lib.quantity import RUN_COLUMNS, declare, title_of, unit_of
 
 SOURCE = Path(__file__).with_name("findings.toml")
@@ -104,12 +104,6 @@ def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Ite
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
 
 
-def identity(rows: pd.DataFrame) -> dict[str, Any]:
-    """The run columns that have one value in all rows."""
-    there = [name for name in RUN_COLUMNS if name in rows and rows[name].nunique(dropna=False) == 1]
-    return {name: rows[name].iloc[0] for name in there}
-
-
 # --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, its `Effect`) of each model
 
 
@@ -169,6 +163,12 @@ def trend_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Itera
         yield {"model": model_name(key.values())}, [rows], effect
 
 
+def correlation_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
+    """Spearman's correlation of two columns over the texts of each model."""
+    for key, rows in select_models(finding, tables, finding.effect["correlation"][0]):
+        yield {"model": model_name(key.values())}, [rows], rank_correlation(rows, finding.effect["correlation"])
+
+
 def called_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """What a function of the notebook's module computes."""
     called = getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"])
@@ -176,7 +176,7 @@ def called_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iter
 
 
 KINDS = {"mean": single_effects, "median": single_effects, "paired": paired_effects, "score": paired_effects}
-KINDS |= {"trend": trend_effects, "call": called_effects}
+KINDS |= {"trend": trend_effects, "correlation": correlation_effects, "call": called_effects}
 
 
 def select_models(

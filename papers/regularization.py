@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from lib.analysis import add_entropies
 from lib.analysis.adversaries import measure_versus_base
-from lib.analysis.summaries import rows_where
+from lib.analysis.summaries import add_sureness, beside_base, rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.quantity import title_of
 from lib.training import Run, Trained
@@ -29,7 +29,6 @@ FROZEN = ("residual", "tying", "mlm")  # whose embeddings do not learn
 CLUSTERED = ("base", "frozen", "residual", "tying", "mlm")  # table 2; not concat, whose states are of another size
 FIGURE1 = ("base", "mlm")
 LEARNED_TYING = "tying_with_learned_embeddings"
-OURS = {"frozen": "frozen (ours)"}  # how table 1, which the paper prints without it, names it
 # Differs from the paper: training ends when dev AUC has not risen for so many epochs, not after 8 (appendix A).
 TO_THE_END = {"quick": {}, "paper": {"epochs": 100, "patience": 10}}
 AIM = {"divergence": "jsd", "tvd": "full"}  # of an adversary, Eq. 6 to 8
@@ -140,8 +139,10 @@ def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.Da
     They have lib.interventions.substituted, token_probability_mean, attention, and where known average precision.
     """
     both = add_entropies(measured, ["attention"])
-    right = both[both["label"] == both["prediction"]]
-    return {"measured": both, "answers": both, "right": right, "information": information}
+    right = add_sureness(both[both["label"] == both["prediction"]])
+    leaks = beside_base(right, ["sure", "token_probability_mean"])
+    leaks = leaks.assign(leakage=leaks["base_token_probability_mean"] - leaks["token_probability_mean"])
+    return {"measured": both, "answers": both, "right": right, "leaks": leaks, "information": information}
 
 
 def information(tables: Mapping[str, pd.DataFrame], pairs: Sequence[tuple[str, str]] = ()) -> Iterator[tuple]:

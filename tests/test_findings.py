@@ -107,7 +107,7 @@ def test_ids_are_unique_and_every_notebook_has_findings():
 @pytest.mark.parametrize("finding", FINDINGS.values(), ids=list(FINDINGS))
 def test_a_finding_is_sound(finding):
     assert all(one.strip() and not one.endswith(".") for one in (finding.sentence, finding.source, finding.quantity))
-    assert finding.unit in ("tau-b", "nats", "fraction", "F1", "times")
+    assert finding.unit in ("tau-b", "rho", "nats", "fraction", "F1", "times")
     (kind,) = set(effects.KINDS) & set(finding.effect)
     if kind == "call":
         assert callable(getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"]))
@@ -385,7 +385,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         tables = {"measured": pd.concat([rows("variant", "base", "uniform"), guides]), "bases": rows("variant", "base")}
         return tables | {"guides": guides, "searches": tables["bases"], "uniform": tables["bases"], "chosen": adversary}
     if notebook == "regularization":
-        measured = rows("variant", *REGULARIZED)
+        measured = rows("variant", *REGULARIZED, probability=lambda random: random.random(TEXTS))
         known = measured.drop_duplicates(["variant", "seed"])[["variant", "seed"]]
         known = known.assign(quantity=NAME + SAMPLES[0], above_null=random.random(len(known)), texts=TEXTS)
         measured["attention_weights"] = [np.array([0.6, 0.3, 0.1])] * len(measured)

@@ -11,6 +11,7 @@ import planned
 import pytest
 import small
 import torch
+from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, f1_score, mutual_info_score
 from torch.nn import functional
 
@@ -18,7 +19,7 @@ from lib.analysis import add_average_precision, classification, effects_between
 from lib.analysis import information as information_of_runs
 from lib.analysis.dev import every_weight, weigh
 from lib.analysis.rationale import average_precision
-from lib.analysis.summaries import DROPS, FRAGILITY
+from lib.analysis.summaries import DROPS, FRAGILITY, beside_base, rank_correlation
 from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
@@ -303,6 +304,21 @@ def test_dev_chooses_the_largest_weight_that_costs_no_f1_for_each_attention():
     deltas = {run.attention: run.option("delta") for run in variants(chosen) if run.variant == "tying"}
     assert deltas == {"additive": 0.003, "dot": 0.9}
     assert select(models, attention="dot", seed=(0, 2)) == none and select(models) == models
+
+
+def test_texts_are_correlated_by_rank_and_stand_beside_their_base():
+    base, random = answers(texts=300), np.random.default_rng(0)
+    base = base.assign(sure=random.random(len(base)))
+    tied = base.sample(frac=0.9, random_state=0).assign(variant="tying", leak=lambda rows: rows["sure"] ** 9)
+    both = beside_base(pd.concat([base, tied]), ["sure"])
+    assert len(both) == len(tied) and both["base_sure"].equals(both["sure"]), "of the same seed and text"
+    drawn = [both.assign(leak=both["leak"] + random.exponential(0.3, len(both))) for _ in range(100)]
+    drawn[0].iloc[::7, drawn[0].columns.get_loc("leak")] = np.nan
+    effects = [rank_correlation(rows, ["leak", "base_sure"]) for rows in drawn]
+    for seed, rows in drawn[0].dropna(subset="leak").groupby("seed"):
+        assert effects[0].by_run[seed] == pytest.approx(spearmanr(rows["leak"], rows["base_sure"])[0])
+    assert effects[1].se == pytest.approx(np.std([effect.value for effect in effects[1:]]), rel=0.3)
+    assert np.isnan(rank_correlation(both.assign(leak=0.1), ["leak", "base_sure"]).value), "it does not vary"
 
 
 def test_every_weight_is_measured_on_test_and_kept_apart():

@@ -14,6 +14,7 @@ from lib.analysis.statistics import (
     interval,
     mean_over,
     quantile,
+    weighted_correlation,
     weighted_f1,
     weighted_mean,
 )
@@ -176,6 +177,12 @@ def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
     return rows[(rows[list(where)] == pd.Series(where, dtype=object)).all(axis=1)]
 
 
+def identity(rows: pd.DataFrame) -> dict[str, object]:
+    """The run columns that have one value in all rows."""
+    there = [name for name in RUN_COLUMNS if name in rows and rows[name].nunique(dropna=False) == 1]
+    return {name: rows[name].iloc[0] for name in there}
+
+
 def with_class_names(rows: pd.DataFrame, classes: Sequence[str], most: int = 6) -> tuple[pd.DataFrame, list[str]]:
     """The rows with the name of the predicted class in `class`, and all names; more than `most` count as one."""
     names = list(classes) if len(classes) <= most else [f"any of {len(classes)}"]
@@ -192,6 +199,29 @@ def mean_effect(instances: pd.DataFrame, quantity: str, middle: Callable = weigh
     if table.empty:
         return Effect(quantity, nan, dict.fromkeys(map(int, table.columns), nan), nan, 0)
     return estimate([quantity], middle, [table.to_numpy()[:, None]], table.columns, DIFFERENCE_DRAWS)[0]
+
+
+def rank_correlation(instances: pd.DataFrame, columns: Sequence[str]) -> Effect:
+    """Spearman's correlation over the texts of two columns of one configuration; its error is that of given ranks."""
+    tables = [seed_table(instances, name) for name in columns]
+    ranks = [table.where(tables[0].notna() & tables[1].notna()).rank() for table in tables]
+    pairs = np.stack(ranks, axis=1) / len(ranks[0])
+    return estimate([" / ".join(columns)], weighted_correlation, [pairs], list(tables[0]), DIFFERENCE_DRAWS)[0]
+
+
+def add_sureness(instances: pd.DataFrame) -> pd.DataFrame:
+    """The instances with `sure`, the predicted class's probability, and `changed`, the share of orders with another."""
+    of_class = (instances["prediction"] > 0) | (instances["label"].max() > 1)  # of two, `probability` is the second's
+    both = zip(instances["under_permuted"], instances["prediction"], strict=True)
+    sure = instances["probability"].where(of_class, 1 - instances["probability"])
+    return instances.assign(sure=sure, changed=[np.mean(under != own) for under, own in both])
+
+
+def beside_base(instances: pd.DataFrame, columns: Sequence[str], base: str = "base") -> pd.DataFrame:
+    """The rows of other variants with columns of their base, as `base_<name>`: of a run that is else the same."""
+    keys = [name for name in (*RUN_COLUMNS, "seed", "instance") if name != "variant"]
+    of_base = instances[instances["variant"].eq(base)].set_index(keys)[list(columns)]
+    return instances[instances["variant"].ne(base)].join(of_base.add_prefix("base_"), on=keys, how="inner")
 
 
 def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between: Between) -> list[Effect]:
