@@ -10,11 +10,11 @@ import pandas as pd
 from pydantic.dataclasses import dataclass
 
 from lib.analysis import mean_effect
-from lib.analysis.statistics import Effect, weighted_median
-from lib.analysis.summaries import configurations
+from lib.analysis.correlation import two_classes
+from lib.analysis.statistics import Effect
 from lib.datasets import spec
 from lib.models.attention import QUERY_INITS
-from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, tau_name, title_of, unit_of
+from lib.quantity import CHANGE_BOUNDS, declare, tau_name, title_of, unit_of
 from lib.training import Run
 from papers.effects import model_name, split_models
 from papers.paper import Paper
@@ -90,11 +90,6 @@ def add_differences(instances: pd.DataFrame) -> pd.DataFrame:
     return instances
 
 
-def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
-    """The classes, where there are two; none where there are more."""
-    return (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
-
-
 def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
     """With what table 2 prints by predicted class, of two: a column for each, NaN in texts of the other."""
     taus = [GRADIENT, LEAVE_ONE_OUT, f"{GRADIENT}_significant", f"{LEAVE_ONE_OUT}_significant"]
@@ -103,21 +98,6 @@ def add_classes(instances: pd.DataFrame) -> pd.DataFrame:
         of_class = declare(f"{name}_class_{kind}", unit_of(name), f"{title_of(name)}, class {kind}")
         columns[of_class] = instances[name].where(instances["prediction"] == kind)
     return instances.assign(**columns)
-
-
-def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
-    """The median change by permuting, by the largest weight (bins of .25) and the predicted class: figure 6."""
-    rows = []
-    for key, group in configurations(instances):
-        bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
-        for place, kind in product(range(1, 5), two_classes(instances)):
-            name = declare(f"permutation_median_bin_{place}_class_{kind}", "fraction", f"to {place / 4}, class {kind}")
-            inside = group["permutation"].where(bins.eq(place) & group["prediction"].eq(kind))
-            median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
-            row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
-            rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []
-    columns = [*RUN_COLUMNS, "quantity", "value", "unit", "of_seeds", "se_texts", "n"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def attention_against_the_best_gradient(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:

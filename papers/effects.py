@@ -18,7 +18,7 @@ import pandas as pd
 from lib.analysis import effects_between, mean_effect
 from lib.analysis.correlation import taus_by_seed
 from lib.analysis.statistics import Effect, interval, weighted_mean, weighted_median
-from lib.analysis.summaries import identity, rank_correlation, rows_where
+from lib.analysis.summaries import rank_correlation, rows_where
 from lib.quantity import RUN_COLUMNS, declare, title_of, unit_of
 
 SOURCE = Path(__file__).with_name("findings.toml")
@@ -102,6 +102,12 @@ def finding_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Ite
         for seed, value in effect.by_run.items():
             if not np.isnan(value):
                 yield about | {"seed": seed, "value": value, "chance": chance.get(seed, nan)}
+
+
+def identity(rows: pd.DataFrame) -> dict[str, Any]:
+    """The run columns that have one value in all rows."""
+    there = [name for name in RUN_COLUMNS if name in rows and rows[name].nunique(dropna=False) == 1]
+    return {name: rows[name].iloc[0] for name in there}
 
 
 # --- kinds of effect: (finding, tables) -> (the model's name and columns, its rows, its `Effect`) of each model

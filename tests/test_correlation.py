@@ -9,6 +9,7 @@ from small import batch, model
 
 from lib import analysis, interventions
 from lib.analysis import attention_weights, correlate, known, measure, violation_by_chance
+from lib.analysis.correlation import permutation_medians
 from lib.datasets.corpus import UNKNOWN
 from lib.importance import gradient, gradient_times_input, leave_one_out_with_sign, quantity
 from lib.quantity import RUN_COLUMNS
@@ -92,7 +93,7 @@ def test_values_stand_beside_those_that_the_paper_printed_of_the_same_quantities
     assert set(both["quantity"]) == {correlation.GRADIENT} and both["theirs"].tolist() == [0.3512]
     assert PAPERS["correlation"].compare(values.iloc[:0]).empty
     answers = pd.DataFrame([row | {"label": 0, "prediction": 4, "max_attention": 0.5}])  # of many classes: no figure 6
-    assert PAPERS["correlation"].compare(correlation.permutation_medians(answers)).empty
+    assert PAPERS["correlation"].compare(permutation_medians(answers)).empty
 
 
 def test_dot_attention_may_start_from_the_normal_distribution():

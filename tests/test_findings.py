@@ -218,9 +218,8 @@ def test_a_model_that_is_left_out_has_its_reasons_and_no_word():
 
 def test_a_mean_is_that_of_each_runs_texts_with_what_chance_gives_beside_it_and_a_median_too():
     random, gap, middle = np.random.default_rng(0), "gap_to_gradient", "permutation_of_uneven"
-    one = texts(
-        random, **{gap: 0.2, J1: 0.3, "agreement_by_chance": 0.1, middle: lambda one: one.exponential(1, TEXTS)}
-    )
+    given = {gap: 0.2, J1: 0.3, "agreement_by_chance": 0.1, middle: lambda one: one.exponential(1, TEXTS)}
+    one = texts(random, **given)
     other = texts(random, encoder="average", **{gap: 0.1, J1: 0.6, "agreement_by_chance": 0.5})
     one.loc[one["instance"].eq(7), [gap, J1]] = nan  # undefined in one text
     found, means = of("J2", measured=pd.concat([one, other])), one.groupby("seed")[gap].mean()
@@ -273,10 +272,8 @@ def drops_of(rows: pd.DataFrame) -> pd.Series:
 
 
 def test_a_score_is_scikit_learns_of_one_group_less_the_others_and_a_drop_that_of_its_own_base():
-    random, shares = (
-        np.random.default_rng(4),
-        {"base": 0.85, "frozen": 0.8, "tying": 0.6, "concat": 0.7, "uniform": 0.5},
-    )
+    random = np.random.default_rng(4)
+    shares = {"base": 0.85, "frozen": 0.8, "tying": 0.6, "concat": 0.7, "uniform": 0.5}
     runs = {name: texts(random, variant=name, right=0.5 + share / 2, under_permuted=in_orders(share), under_uniform=0)
             for name, share in shares.items()}  # fmt: skip
     found = of("W1", measured=pd.concat(runs.values()))
@@ -424,11 +421,8 @@ def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_th
         show.headline(rows.assign(word=rows["finding"].map(words).fillna(rows["word"])), own=True)
         return re.findall("<b>(.*?)</b>", shown[0]), unescape(shown[0])
 
-    reads, decides, instead = (
-        "As where the model reads: ",
-        "As why it decides: ",
-        "; show leave-one-out, what each word",
-    )
+    reads, decides = "As where the model reads: ", "As why it decides: "
+    instead = "; show leave-one-out, what each word"
     lines, html = top(rows)
     assert lines == [f"{reads}yes.", f"{decides}yes."]
     assert ".30 [.20, .40] (chance .10), yes (" in html and "mine, runs: 1" in html and "other" not in html

@@ -19,7 +19,7 @@ from lib.analysis import add_average_precision, classification, effects_between
 from lib.analysis import information as information_of_runs
 from lib.analysis.dev import every_weight, weigh
 from lib.analysis.rationale import average_precision
-from lib.analysis.summaries import DROPS, FRAGILITY, beside_base, rank_correlation
+from lib.analysis.summaries import DROPS, FRAGILITY, add_sureness, beside_base, rank_correlation
 from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
@@ -308,25 +308,25 @@ def test_dev_chooses_the_largest_weight_that_costs_no_f1_for_each_attention():
 
 def test_texts_are_correlated_by_rank_and_stand_beside_their_base():
     base, random = answers(texts=300), np.random.default_rng(0)
-    base = base.assign(sure=random.random(len(base)))
-    tied = base.sample(frac=0.9, random_state=0).assign(variant="tying", leak=lambda rows: rows["sure"] ** 9)
+    base = add_sureness(base.assign(probability=random.random(len(base))))
+    changed = [(np.array(row["under_permuted"]) != row["prediction"]).mean() for _, row in base.iterrows()]
+    assert base["changed"].tolist() == changed
+    assert base["sure"].equals(base["probability"].where(base["prediction"] == 1, 1 - base["probability"]))
+    tied = base.sample(frac=0.9, random_state=0).assign(variant="tying")
     both = beside_base(pd.concat([base, tied]), ["sure"])
     assert len(both) == len(tied) and both["base_sure"].equals(both["sure"]), "of the same seed and text"
-    drawn = [both.assign(leak=both["leak"] + random.exponential(0.3, len(both))) for _ in range(100)]
-    drawn[0].iloc[::7, drawn[0].columns.get_loc("leak")] = np.nan
+    drawn = [both.assign(leak=both["base_sure"] + random.exponential(0.3, len(both))) for _ in range(200)]
     effects = [rank_correlation(rows, ["leak", "base_sure"]) for rows in drawn]
-    for seed, rows in drawn[0].dropna(subset="leak").groupby("seed"):
-        assert effects[0].by_run[seed] == pytest.approx(spearmanr(rows["leak"], rows["base_sure"])[0])
-    assert effects[1].se == pytest.approx(np.std([effect.value for effect in effects[1:]]), rel=0.3)
+    ranks = {seed: spearmanr(rows["leak"], rows["base_sure"])[0] for seed, rows in drawn[0].groupby("seed")}
+    assert effects[0].by_run == pytest.approx(ranks)
+    assert effects[1].se == pytest.approx(np.std([effect.by_run[0] for effect in effects]), rel=0.3)
     assert np.isnan(rank_correlation(both.assign(leak=0.1), ["leak", "base_sure"]).value), "it does not vary"
 
 
 def test_every_weight_is_measured_on_test_and_kept_apart():
     runs = [variant("tying", delta=delta, embeddings="frozen") for delta in (1.0, 10.0)]
-    models, alone = (
-        [train(run) for run in (BASE, *runs)],
-        Quantity("token_probability_mean", token_probability_mean, "fraction"),
-    )
+    models = [train(run) for run in (BASE, *runs)]
+    alone = Quantity("token_probability_mean", token_probability_mean, "fraction")
     rows = every_weight(models, "delta", [substituted(2), alone])
     of = rows.set_index(["at", "quantity"])["value"]
     assert set(rows["series"]) == {"delta"} and rows["at"].unique().tolist() == [1.0, 10.0], "the base has no delta"

@@ -32,15 +32,13 @@ AT_REST = 1e-6  # nats: an adversary that starts from its base, where nothing bu
 # --- on test
 
 
-def measure_versus_base(
-    trained: Sequence[Trained], bases: Sequence[Trained] | None = None, quantities: Sequence[Quantity] = ()
-) -> pd.DataFrame:
+def measure_versus_base(trained: Sequence[Trained], bases: Sequence[Trained] | None = None) -> pd.DataFrame:
     """`measure` of each run on test beside its base, one below the other.
 
-    Besides the quantities: attention_weights, max_attention; tvd, between the predictions (of two classes |change of
-    p|), and tvd_half, half of it, as Wiegreffe & Pinter (2019) count it; jsd, between the attentions, in nats;
-    base_prediction; and the columns of `adversary_columns`. By default a run's base is what it was trained against, or
-    itself; ValueError: not as many bases as runs, or a run and its base read other data.
+    attention_weights, max_attention; tvd, between the predictions (of two classes |change of p|), and tvd_half, half
+    of it, as Wiegreffe & Pinter (2019) count it; jsd, between the attentions, in nats; base_prediction; the columns of
+    `adversary_columns`. By default a run's base is what it was trained against, or itself; ValueError: not as many
+    bases as runs, or a run and its base read other data.
     """
     frames, outputs = [], {}
     bases = [one.base or one for one in trained] if bases is None else bases
@@ -50,8 +48,7 @@ def measure_versus_base(
                 raise ValueError(f"{model.run} and its base {base.run} read other data; they must read the same")
             if base.run not in outputs:
                 outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, batches_of(base, "test"))
-            wanted = [*distances(outputs[base.run]), *quantities]
-            frame = measure(model.model, batches_of(model, "test"), wanted, model.run, progress)
+            frame = measure(model.model, batches_of(model, "test"), distances(outputs[base.run]), model.run, progress)
             frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames or [pd.DataFrame(columns=[*RUN_COLUMNS, *IDENTITY, *DISTANCES])], ignore_index=True)
 

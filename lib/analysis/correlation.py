@@ -4,6 +4,7 @@ Also the rank correlation of a dial with a quantity's mean (Meister et al. 2021)
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,15 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from lib.analysis.measuring import RUN, batches_of, measure
-from lib.analysis.statistics import t_interval
-from lib.analysis.summaries import SUMMARY, configurations, summarise
+from lib.analysis.statistics import t_interval, weighted_median
+from lib.analysis.summaries import SUMMARY, configurations, mean_effect, summarise
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.datasets.corpus import UNKNOWN
 from lib.importance import every_map
 from lib.metrics import kendall_tau
 from lib.models.huggingface import HuggingFaceClassifier
 from lib.numerics import by_length
-from lib.quantity import JSD_BOUNDS, Quantity, declare, tau_name, title_of
+from lib.quantity import JSD_BOUNDS, RUN_COLUMNS, Quantity, declare, tau_name, title_of
 from lib.training import Trained
 
 SIGNIFICANT = 0.05
@@ -107,6 +108,25 @@ def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataF
     heads = summary["attention"].astype(str).str.extract(r"(?P<layer>layer \d+), (?P<explanation>head \d+)")
     cells = summary.assign(**heads, share=summary["value"], low=np.nan, high=np.nan)
     return cells[heads["layer"].notna() & cells["quantity"].ne(MAPS[1])], summary[heads["layer"].isna()]
+
+
+def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:
+    """The classes, where there are two; none where there are more."""
+    return (0, 1) if instances[["label", "prediction"]].max().max() < 2 else ()
+
+
+def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
+    """The median change by permuting, by the largest weight (bins of .25) and the predicted class: figure 6."""
+    rows = []
+    for key, group in configurations(instances):
+        bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
+        for place, kind in product(range(1, 5), two_classes(instances)):
+            name = declare(f"permutation_median_bin_{place}_class_{kind}", "fraction", f"to {place / 4}, class {kind}")
+            inside = group["permutation"].where(bins.eq(place) & group["prediction"].eq(kind))
+            median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
+            row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
+            rows += [key | row | {"se_texts": median.se, "n": median.n}] if median.n else []
+    return pd.DataFrame(rows, columns=[*RUN_COLUMNS, "quantity", "value", "unit", "of_seeds", "se_texts", "n"])
 
 
 def add_permutation_shares(instances: pd.DataFrame, uniform: float) -> pd.DataFrame:

@@ -78,8 +78,7 @@ def measure(
 
 def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = "test") -> pd.DataFrame:
     """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
-    names = ", ".join(quantity.name for quantity in quantities)
-    with Progress(f"measuring {names}", total=len(trained)) as progress:
+    with Progress(f"measuring {', '.join(one.name for one in quantities)}", total=len(trained)) as progress:
         frames = [measure(own.model, batches_of(own, split), quantities, own.run, progress) for own in trained]
     return pd.concat(frames or [measure(nn.Identity(), (), quantities)], ignore_index=True)
 

@@ -151,17 +151,6 @@ def weighted_mean(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return means.reshape(len(weights), *values.shape[1:])
 
 
-def weighted_correlation(weights: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Pearson's correlation of pairs (text, 2, run) of values up to about 1, both NaN where undefined: (draw, 1, run).
-
-    weights: (draw, text). NaN where one side does not vary.
-    """
-    means = weighted_mean(weights, np.concatenate([pairs, pairs**2, pairs.prod(axis=1, keepdims=True)], axis=1))
-    first, second, *squares, products = means.swapaxes(0, 1)
-    spread = np.sqrt(np.maximum(squares[0] - first**2, 0) * np.maximum(squares[1] - second**2, 0))
-    return ratio(products - first * second, np.where(spread > 1e-6, spread, 0))[:, None]
-
-
 def weighted_median(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """weights (draw, text), values (text, ...) with NaN where undefined -> (draw, ...); NaN where none is."""
     columns = values.reshape(len(values), int(np.prod(values.shape[1:]))).T

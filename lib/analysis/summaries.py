@@ -1,7 +1,7 @@
 """From a table with a row for each text to a row for each quantity: means, scores and differences with intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf, nan
+from math import inf, nan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ from lib.analysis.statistics import (
     estimate,
     interval,
     mean_over,
+    number_by_seed,
     quantile,
-    weighted_correlation,
     weighted_f1,
     weighted_mean,
 )
@@ -177,12 +177,6 @@ def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
     return rows[(rows[list(where)] == pd.Series(where, dtype=object)).all(axis=1)]
 
 
-def identity(rows: pd.DataFrame) -> dict[str, object]:
-    """The run columns that have one value in all rows."""
-    there = [name for name in RUN_COLUMNS if name in rows and rows[name].nunique(dropna=False) == 1]
-    return {name: rows[name].iloc[0] for name in there}
-
-
 def with_class_names(rows: pd.DataFrame, classes: Sequence[str], most: int = 6) -> tuple[pd.DataFrame, list[str]]:
     """The rows with the name of the predicted class in `class`, and all names; more than `most` count as one."""
     names = list(classes) if len(classes) <= most else [f"any of {len(classes)}"]
@@ -202,11 +196,15 @@ def mean_effect(instances: pd.DataFrame, quantity: str, middle: Callable = weigh
 
 
 def rank_correlation(instances: pd.DataFrame, columns: Sequence[str]) -> Effect:
-    """Spearman's correlation over the texts of two columns of one configuration; its error is that of given ranks."""
-    tables = [seed_table(instances, name) for name in columns]
-    ranks = [table.where(tables[0].notna() & tables[1].notna()).rank() for table in tables]
-    pairs = np.stack(ranks, axis=1) / len(ranks[0])
-    return estimate([" / ".join(columns)], weighted_correlation, [pairs], list(tables[0]), DIFFERENCE_DRAWS)[0]
+    """Spearman's correlation over the texts of two columns in each run of one configuration; NaN where one is constant.
+
+    The standard error is that of one run (Bonett & Wright 2000), since runs share their texts.
+    """
+    both = instances.dropna(subset=columns)
+    by_run = both.groupby("seed")[list(columns)].corr("spearman")[columns[1]].xs(columns[0], level=1)
+    mean, n = float(by_run.mean()), both["instance"].nunique()
+    se = (1 - mean**2) * sqrt((1 + mean**2 / 2) / (n - 3)) if n > 3 else nan
+    return Effect(" / ".join(columns), mean, number_by_seed(by_run.index, by_run.to_numpy()), se, n)
 
 
 def add_sureness(instances: pd.DataFrame) -> pd.DataFrame:
@@ -217,11 +215,11 @@ def add_sureness(instances: pd.DataFrame) -> pd.DataFrame:
     return instances.assign(sure=sure, changed=[np.mean(under != own) for under, own in both])
 
 
-def beside_base(instances: pd.DataFrame, columns: Sequence[str], base: str = "base") -> pd.DataFrame:
+def beside_base(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The rows of other variants with columns of their base, as `base_<name>`: of a run that is else the same."""
     keys = [name for name in (*RUN_COLUMNS, "seed", "instance") if name != "variant"]
-    of_base = instances[instances["variant"].eq(base)].set_index(keys)[list(columns)]
-    return instances[instances["variant"].ne(base)].join(of_base.add_prefix("base_"), on=keys, how="inner")
+    of_base = instances[instances["variant"].eq("base")].set_index(keys)[list(columns)]
+    return instances[instances["variant"].ne("base")].join(of_base.add_prefix("base_"), on=keys, how="inner")
 
 
 def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between: Between) -> list[Effect]:
