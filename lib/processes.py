@@ -58,9 +58,7 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
     try:
         yield from parallel(delayed(call_in_worker)(os.getpid(), function, task) for task in tasks)
     except BrokenProcessPool as error:
-        raise WorkerDied(
-            "a process was killed, or out of memory; what was finished is kept, start again to go on"
-        ) from error
+        raise WorkerDied("a process was killed, or out of memory; what was finished is kept, start again") from error
     finally:  # idle processes would keep their memory, and the environment that they started in
         get_reusable_executor(reuse=True).shutdown(kill_workers=True)
 

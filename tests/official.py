@@ -59,10 +59,8 @@ def model() -> bytes:
 
 
 def post(group: str, number: int) -> str:
-    text = "On 1 April A wrote:\n> quoted\n" + (
-        f"The {group} game {number} was good, and all of us saw it." if number else ""
-    )
-    return f"From: a@b.c\nSubject: {group}\n\n{text}\n\n--\nsigned\n"
+    text = f"The {group} game {number} was good, and all of us saw it." if number else ""
+    return f"From: a@b.c\nSubject: {group}\n\nOn 1 April A wrote:\n> quoted\n{text}\n\n--\nsigned\n"
 
 
 def review_of(number: int, side: str) -> str:
@@ -73,9 +71,8 @@ GROUPS = ("alt.atheism", "rec.sport.baseball", "rec.sport.hockey")
 ARTICLES = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
 
 
-MODEL = {
-    name: name.encode() for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-}
+OF_MODEL = "config.json model.safetensors tokenizer.json tokenizer_config.json".split()
+MODEL = {name: name.encode() for name in OF_MODEL}
 ARCHIVES = {
     "minilm": MODEL["model.safetensors"],
     "sst": zipped({f"trees/{split}.txt": TREES for split in ("train", "dev", "test")}),

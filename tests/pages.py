@@ -22,9 +22,8 @@ def visit(
     Args:
         linked: the page that a click there may open.
     """
-    context = chromium.new_context(
-        offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}, java_script_enabled=script
-    )
+    size = {"width": width, "height": 800}
+    context = chromium.new_context(offline=True, color_scheme=scheme, viewport=size, java_script_enabled=script)
     page = context.new_page()
     seen = Visit(page)
     page.on("console", lambda message: seen.wrong.append(f"console {message.type}: {message.text}"))

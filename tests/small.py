@@ -20,9 +20,8 @@ WORDS = tuple(f"w{number}" for number in range(30))
 def split(lengths=(1, 2, 3, 7, 12), seed=0, name="test") -> Split:
     """Random texts of the given lengths, labels 0 and 1 in turn."""
     random = np.random.default_rng(seed)
-    instances = tuple(
-        Instance(f"{name}-{i}", "", tuple(random.choice(WORDS, length)), i % 2) for i, length in enumerate(lengths)
-    )
+    texts = (tuple(random.choice(WORDS, length)) for length in lengths)
+    instances = tuple(Instance(f"{name}-{i}", "", text, i % 2) for i, text in enumerate(texts))
     return Split(name, instances, Vocabulary.of([WORDS]))
 
 

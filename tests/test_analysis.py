@@ -33,9 +33,8 @@ from lib.quantity import Quantity, bounds_of, declare, tau_name, title_of, unit_
 from tests import small
 
 LENGTHS = (12, 1, 3, 7, 2, 30, 5)
-RUN = SimpleNamespace(
-    dataset="sst", encoder="bilstm", attention="additive", projection="softmax", variant="base", layers=1, seed=3
-)
+PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "variant": "base"}
+RUN = SimpleNamespace(**PLACE, layers=1, seed=3)
 
 
 def squares(model, batch, output):

@@ -98,9 +98,8 @@ def by_hand(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
 
 def answers(fitted: Split, asked: Split, weight: float) -> tuple[np.ndarray, np.ndarray]:
     """TF-IDF of terms that are counted here."""
-    texts = (
-        [[*one.tokens, *map(" ".join, pairwise(one.tokens))] for one in part.instances] for part in (fitted, asked)
-    )
+    parts = ([one.tokens for one in part.instances] for part in (fitted, asked))
+    texts = ([[*tokens, *map(" ".join, pairwise(tokens))] for tokens in part] for part in parts)
     counts = TfidfVectorizer(analyzer=list, min_df=2, sublinear_tf=True)
     train, test = (weigh(terms) for weigh, terms in zip((counts.fit_transform, counts.transform), texts, strict=True))
     model = LogisticRegression(C=weight, max_iter=1000).fit(train, fitted.labels)

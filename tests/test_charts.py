@@ -138,9 +138,8 @@ def test_a_heat_map_shows_every_value_with_its_interval_in_the_order_given():
     cells = pd.DataFrame([*rows, ("conv", "two", "random", 0.2, np.nan, np.nan, 0.0)], columns=names)
     spec = charts.heat_map(cells, "condition", "encoder", "A title", "What to see.").to_dict()
     (data,) = spec["datasets"].values()
-    assert [(row["explanation"], row["value"], row["interval"], row["share"]) for row in data] == [
-        *(("random", ".15", "", 0.0), ("<b>", ".90", ".80 – 1.00", 0.88), ("random", ".20", "", 0.0))
-    ]
+    rows = [("random", ".15", "", 0.0), ("<b>", ".90", ".80 – 1.00", 0.88), ("random", ".20", "", 0.0)]
+    assert [(row["explanation"], row["value"], row["interval"], row["share"]) for row in data] == rows
     svg = vl_convert.vegalite_to_svg(spec)
     assert svg.index(">random<") < svg.index(">&lt;b&gt;<") and svg.count(">.80 – 1.00<") == 1 and "NaN" not in svg
     assert 300 < float(svg.split('width="')[1].split('"')[0]) <= 765

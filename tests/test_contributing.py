@@ -65,9 +65,8 @@ def add_cell(path: Path, place: str, code: str) -> None:
 def copy(tmp_path_factory) -> Path:
     """The project with all recipes carried out, and a folder of data beside it."""
     project = tmp_path_factory.mktemp("copy") / "project"
-    shutil.copytree(
-        PROJECT, project, ignore=shutil.ignore_patterns(".git", ".venv", "raw", "cache", "reports", "__pycache__")
-    )
+    ignored = shutil.ignore_patterns(".git", ".venv", "raw", "cache", "reports", "__pycache__")
+    shutil.copytree(PROJECT, project, ignore=ignored)
     for blocks in recipes().values():
         for place, code in blocks:
             carry_out(project, place, code)

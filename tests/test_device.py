@@ -30,9 +30,8 @@ SERRANO = Run("planted-documents", vectors="random", recipe="serrano2019", optio
 
 
 def adversary(**options) -> Run:
-    return replace(
-        BASE, variant="adversary", base=BASE, options=(*BASE.options, ("divergence", "jsd"), *options.items())
-    )
+    options = (*BASE.options, ("divergence", "jsd"), *options.items())
+    return replace(BASE, variant="adversary", base=BASE, options=options)
 
 
 RUNS = {

@@ -16,9 +16,8 @@ from lib.interventions.single_erasure import another_item, logits_without_each_i
 from lib.metrics import jensen_shannon, probabilities
 
 LENGTHS = (5, 1, 2, 7, 9, 4, 3)
-CASES = pytest.mark.parametrize(
-    ("outputs", "projection"), [(1, "softmax"), (3, "softmax"), (5, "sparsemax"), (1, "entmax:1.5"), (2, "softmax")]
-)
+CASES = [(1, "softmax"), (3, "softmax"), (5, "sparsemax"), (1, "entmax:1.5"), (2, "softmax")]
+CASES = pytest.mark.parametrize(("outputs", "projection"), CASES)
 
 
 def some(outputs: int, projection: str, seed: int = 0):

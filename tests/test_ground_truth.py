@@ -278,9 +278,8 @@ def test_targets_name_the_reason_or_hide_it_at_the_same_entropy():
     reason, coding = np.isin(np.arange(9), (2, 6)), np.isin(np.arange(9), (2, 5, 7))
     made = {kind: target(kind, reason, coding) for kind in TARGETS}
     assert all(weights.sum() == pytest.approx(1) and weights.min() >= 0 for weights in made.values())
-    assert {kind: int(weights.argmax()) for kind, weights in made.items()} == {
-        **{"even": 2, "peaked": 2, "spread": 0, "smuggler": 0, "ranker": 0, "coded": 5}
-    }
+    tops = {"even": 2, "peaked": 2, "spread": 0, "smuggler": 0, "ranker": 0, "coded": 5}
+    assert {kind: int(weights.argmax()) for kind, weights in made.items()} == tops
     entropies = {kind: entr(weights).sum() for kind, weights in made.items()}
     assert entropies["even"] == pytest.approx(entropies["spread"]) == pytest.approx(np.log(7))
     assert made["even"][reason].min() > made["even"][~reason].max() and made["even"][~reason].min() > 0

@@ -18,9 +18,8 @@ CUTS = ((3, 1, 4), (5,), (1, 1), (2, 7, 1, 3), (6, 2))
 
 def documents(cuts=CUTS, seed=0) -> Split:
     random = np.random.default_rng(seed)
-    instances = tuple(
-        Instance(f"{i}", "", tuple(random.choice(WORDS, sum(cut))), i % 2, sentences=cut) for i, cut in enumerate(cuts)
-    )
+    texts = [(tuple(random.choice(WORDS, sum(cut))), i % 2) for i, cut in enumerate(cuts)]
+    instances = tuple(Instance("", "", *text, sentences=cut) for text, cut in zip(texts, cuts, strict=True))
     return Split("test", instances, Vocabulary.of([WORDS]))
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,14 @@ import torch
 from small import shortened_by_hand
 from test_own_model import of_docs
 
-from lib import importance, interventions
+from lib import datasets, importance, interventions
 from lib.analysis import attention_weights, correlate, measure, measure_all, summarise
 from lib.analysis.correlation import MAPS, audit
+from lib.datasets import own_text
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
 from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
+from lib.datasets.text import PAIR
 from lib.metrics import kendall_tau, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
@@ -335,6 +338,24 @@ def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokeniz
     turned = HuggingFaceClassifier(tiny(transformers), tokenizer)
     plain, turned.order = turned(given).logits, [2, 0, 1]
     assert torch.equal(turned(given).logits, plain[:, [2, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("Bert", {}), ("Roberta", {"type_vocab_size": 1}), ("DistilBert", DISTILBERT)]
+)
+def test_two_columns_are_a_pair_as_the_tokenizer_writes_it(transformers, tokenizer, tmp_path, kind, options):
+    rows = [f"{one},{other},{n % 3}" for n, (one, other) in enumerate(permutations(filter(None, TEXTS[1:]), 2))]
+    (tmp_path / "pairs.csv").write_text("\n".join(["premise,hypothesis,label", *rows]))
+    corpus = datasets.load(own_text(str(tmp_path / "pairs.csv"), "premise,hypothesis"), "quick")
+    made = tiny(transformers, kind, **options).float()
+    (own,) = own_model(str(saved(tmp_path / "mine", made, tokenizer)), Run("planted"), corpus=corpus)
+    given = collate(own.corpus.test, np.arange(len(own.corpus.test)))
+    texts = zip(*(one.text.split(PAIR) for one in own.corpus.test.instances), strict=True)
+    read = tokenizer(*map(list, texts), padding=True, return_tensors="pt")
+    read = {name: value for name, value in read.items() if kind == "Bert" or name != "token_type_ids"}
+    assert torch.allclose(own.model(given).logits, made(**read).logits, atol=1e-5)
+    deletions = importance.leave_one_out(own.model, given)[0]
+    assert deletions[: given.lengths[0]].count_nonzero() == given.lengths[0] - 2
 
 
 def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenizer, given):

@@ -29,14 +29,12 @@ def folder(transformers, tmp_path_factory) -> str:
     """A BERT whose tokenizer cuts the words of planted reviews into letters, but for the cues."""
     letters = "abcdefghijklmnopqrstuvwxyz.,'"
     subwords = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{one}" for one in letters)]
-    tokenizer = transformers.BertTokenizer(
-        vocab={word: place for place, word in enumerate([*subwords, "funny", "dull"])}
-    )
+    subwords += ["funny", "dull"]
+    tokenizer = transformers.BertTokenizer(vocab={word: place for place, word in enumerate(subwords)})
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = transformers.BertModel(
-            transformers.BertConfig(vocab_size=len(tokenizer), max_position_embeddings=90, **SIZES)
-        )
+        config = transformers.BertConfig(vocab_size=len(tokenizer), max_position_embeddings=90, **SIZES)
+        model = transformers.BertModel(config)
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.4)
     made = tmp_path_factory.mktemp("models") / "tiny"
@@ -79,9 +77,7 @@ def test_the_states_are_those_of_transformers_and_whole_texts_are_cut_as_its_tok
 
 
 def test_it_learns_further_and_is_read_from_the_cache_and_a_frozen_one_stays(run, trained):
-    assert all(
-        torch.equal(*pair) for pair in zip(train(run).model.parameters(), trained.model.parameters(), strict=True)
-    )
+    assert all(map(torch.equal, train(run).model.parameters(), trained.model.parameters()))
     before = dict(untrained(trained).model.named_parameters())
     moved = {name for name, now in trained.model.named_parameters() if not torch.equal(now, before[name])}
     assert moved >= {"embedding.weight", "decoder.weight", "encoder.transformer.encoder.layer.0.output.dense.weight"}

@@ -93,9 +93,8 @@ def test_a_learned_alpha_has_the_gradient_of_its_value():
     (scores, mask), learned = rows(), Entmax("learned").double()
     assert learned.alpha == 1.5
     position = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(
-        lambda at: torch.func.functional_call(learned, {"position": at}, (scores, mask)), position
-    )
+    call = torch.func.functional_call
+    assert torch.autograd.gradcheck(lambda at: call(learned, {"position": at}, (scores, mask)), position)
 
 
 def test_a_wrong_name_is_refused_with_what_is_allowed():

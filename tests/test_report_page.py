@@ -101,9 +101,8 @@ def test_the_page_is_complete_and_its_policy_stops_what_might_slip_through(chrom
         assert page.locator("details.code").count() >= 8 and page.locator("details.code[open]").count() == 0
         assert page.locator("details.log").count() == 1 and page.locator("details.log[open]").count() == 0
         assert page.locator(".settings tbody tr").count() == 9 and page.locator(".settings .changed").count() == 1
-        assert (
-            page.locator(".findings > .scroll td").count() == 2 and "quick run" in page.locator(".quick").inner_text()
-        )
+        assert page.locator(".findings > .scroll td").count() == 2
+        assert "quick run" in page.locator(".quick").inner_text()
         order = page.eval_on_selector_all("main :is(h1, .findings, blockquote)", "all => all.map(one => one.tagName)")
         assert order[:3] == ["H1", "BLOCKQUOTE", "ASIDE"], "the paper's question, then what is found"
         targets = page.eval_on_selector_all("nav a[href^='#']", "all => all.map(one => one.getAttribute('href'))")

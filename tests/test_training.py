@@ -27,9 +27,8 @@ from lib.training.trained import Trained, build, entry_name, load_vectors, task_
 PROJECT = Path(__file__).resolve().parent.parent
 RECORDED = Path(__file__).with_name("weights.json")
 RECORD = "record anew with .venv/bin/python tests/test_training.py"
-TINY = Run(
-    "planted", vectors="random", options=(("batch_size", 4), ("embedding_size", 8), ("epochs", 3), ("hidden_size", 8))
-)
+OF_TINY = (("batch_size", 4), ("embedding_size", 8), ("epochs", 3), ("hidden_size", 8))
+TINY = Run("planted", vectors="random", options=OF_TINY)
 CORPUS = test_device.corpus_of(TINY)
 FAST = (*TINY.options, ("learning_rate", 0.05))
 ROUGH = (*TINY.options, ("clip", 0.1), *((f"{part}_dropout", 0.2) for part in ("sentence", "document", "classifier")))

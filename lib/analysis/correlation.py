@@ -30,9 +30,7 @@ MAPS += [declare("map_special", "fraction", "weight on start and end")]
 MAPS += [declare("map_top", "fraction", "its top word is leave-one-out's")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
 # 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
-known = Quantity(
-    "known", lambda model, batch, output: (batch.tokens != UNKNOWN) & output.embeddings.any(dim=-1), "fraction"
-)
+known = Quantity("known", lambda _, batch, output: (batch.tokens != UNKNOWN) & output.embeddings.any(-1), "fraction")
 
 
 def correlate(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]], among: str = "") -> pd.DataFrame:
@@ -98,10 +96,8 @@ def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataF
         for column in maps.filter(regex="^map_"):
             own = maps[column].tolist()
             values = [taus(own, deleted)[0], taus([random.permutation(weights) for weights in own], deleted)[0]]
-            values += [[1 - weights.sum() for weights in own]]
-            values += [
-                [float(x.argmax() == y.argmax()) if np.ptp(y) else np.nan for x, y in zip(own, deleted, strict=True)]
-            ]
+            tops = [x.argmax() == y.argmax() if np.ptp(y) else np.nan for x, y in zip(own, deleted, strict=True)]
+            values += [[1 - weights.sum() for weights in own], np.array(tops, dtype=float)]
             rows = maps[[*RUN, "instance", "left_out"]].assign(attention=column.removeprefix("map_"))
             found.append(rows.assign(**dict(zip(MAPS, values, strict=True))))
     summary = summarise(pd.concat(found), MAPS) if found else pd.DataFrame(columns=SUMMARY)

@@ -17,6 +17,7 @@ import pandas as pd
 from lib.datasets import files, text
 from lib.datasets.assembly import SIZES, Draft, Spec, draft_of, drawn
 from lib.datasets.files import DataError
+from lib.datasets.text import PAIR
 
 ALLOWED = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
@@ -178,7 +179,8 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
 def _columns(table: Table, given: Reading) -> Reading:
     """The reading with its columns as given, else those of their names."""
     (text, label, split, *_), frame = given, table.frame
-    if unknown := [name for name in (text, label, split) if name and name not in frame]:
+    names = [*(text.split(",") if text not in frame else ()), label, split]
+    if unknown := [name for name in names if name and name not in frame]:
         raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in (text, label) and name.lower() == "split"]
@@ -188,6 +190,12 @@ def _columns(table: Table, given: Reading) -> Reading:
     if twice := {text, label} & {split} or {text} & {label}:
         raise DataError(f"{table.file}: the column {twice.pop()!r} can be one of text, label and split alone")
     return given._replace(text=text, label=label, split=split)
+
+
+def _texts(frame: pd.DataFrame, column: str) -> pd.Series:
+    """The texts of a column; of two, named as "premise,hypothesis", both of each record with PAIR between them."""
+    first, *second = [column] if column in frame else column.split(",")
+    return frame[first].str.cat([frame[name] for name in second], sep=PAIR) if second else frame[first]
 
 
 def _called(table: Table, role: str, taken: set[str]) -> str:
@@ -228,11 +236,11 @@ def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
         if (unknown := split.isna()).any():
             seen = f"row {unknown.idxmax()}: {reading.split!r} is {frame.at[unknown.idxmax(), reading.split]!r}"
             raise DataError(f"{table.file}, {seen[:200]}; allowed: {', '.join(SPLITS)}")
-    texts, names = frame[reading.text], frame[reading.label].map(_class_name)
+    texts, names = _texts(frame, reading.text), frame[reading.label].map(_class_name)
     lacking = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())) | (names == "")
     number = f"{lacking.sum():,} of {len(lacking):,} records"
     if lacking.all() or (lacking.any() and not reading.skip_incomplete):
-        cells = frame.loc[lacking, [reading.text, reading.label]].map(reprlib.repr)
+        cells = pd.concat([texts, frame[reading.label]], axis=1)[lacking].map(reprlib.repr)
         seen = "; ".join(f"row {row}: {text}, {label}" for row, text, label in cells[:3].itertuples())
         needed = f"each needs a text in {reading.text!r} and a name or number in {reading.label!r}"
         raise DataError(f"{table.file}: {number} cannot be used ({seen}); {needed}; skip_incomplete leaves such out")

@@ -35,9 +35,7 @@ def library() -> ModuleType:
             from transformers.masking_utils import AttentionMaskInterface, eager_mask
             from transformers.modeling_utils import AttentionInterface
     except ImportError as error:
-        raise DataError(
-            f"a pretrained model needs the package transformers: pip install transformers ({error})"
-        ) from None
+        raise DataError(f"a pretrained model needs transformers: pip install transformers ({error})") from None
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # else it lists the weights of heads that are not needed
     AttentionInterface.register(RECORDED, recorded_attention)

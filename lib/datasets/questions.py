@@ -61,9 +61,7 @@ def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
 
 
 PAIRS = "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses."
-STORIES = (
-    "Words, lower-case, the sentences joined by a full stop; any word may answer; 15% of train is dev (seed 16377)."
-)
+STORIES = "Words, lower-case, full stops between sentences; any word may answer; 15% of train is dev (seed 16377)."
 _snli = partial(Spec, page="https://nlp.stanford.edu/projects/snli/", asks=True)
 _babi = partial(Spec, page="https://research.fb.com/downloads/babi/", asks=True)
 SPECS = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from lib.datasets import pretrained
 from lib.datasets.corpus import SPECIALS, Corpus, Instance, Split, Vocabulary, checksum
 from lib.datasets.files import DataError
+from lib.datasets.text import PAIR
 
 Spans = list[tuple[int, int]]
 
@@ -44,13 +45,14 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     kind, vocabulary, splits = type(tokenizer).__name__, vocabulary_of(tokenizer), {}
     notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
     for split in corpus.splits:
-        texts = [one.text for one in split.instances]
-        read = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        pieces = map(tokenizer.convert_ids_to_tokens, read["input_ids"])
-        made = list(map(in_pieces, split.instances, pieces, read["offset_mapping"]))
+        first, between, second = map(list, zip(*(one.text.partition(PAIR) for one in split.instances), strict=True))
+        read = tokenizer(first, second if any(between) else None, return_offsets_mapping=True, verbose=False)
+        pieces = [tokenizer.convert_ids_to_tokens(ids[1:-1]) for ids in read["input_ids"]]
+        made = list(map(in_pieces, split.instances, pieces, [offsets[1:-1] for offsets in read["offset_mapping"]]))
         kept = tuple(cut(one, most) for one in made if one.tokens)
         if len(kept) < len(made):
             notes.append(f"{len(made) - len(kept):,} texts of {split.name} without a subword were left out.")
+        notes += ["What stands between two texts counts as words."] * (split.name == "test" and all(between))
         if longer := sum(len(one.tokens) > most for one in made):
             notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
         known = [sum(one.rationale is not None for one in of) for of in (split.instances, made)]
@@ -64,7 +66,7 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
 def in_pieces(text: Instance, pieces: list[str], offsets: Spans) -> Instance:
     """A text in pieces that have those offsets in its characters; what is of words is None if these are not found."""
     rationale = sentences = None
-    if (text.rationale or text.sentences) and (words := places_of(text)):
+    if (text.rationale or text.sentences) and PAIR not in text.text and (words := places_of(text)):
         starts, ends = zip(*offsets, strict=True) if offsets else ((), ())
 
         def piece(first: int, end: int) -> tuple[int, int]:  # [first, end) of words -> of pieces

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 
+PAIR = " \u241e "  # between two texts that are read as a pair
 # The punctuation that Keras' text_to_word_sequence drops; the apostrophe stays.
 KERAS_FILTER = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
 

@@ -59,7 +59,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
         embeddings.requires_grad_()
         if hugging:
             read = of_first_word(output).requires_grad_()
-            logits = model.logits(embeddings, batch.mask, inner)
+            logits = model.logits(embeddings, batch.mask, inner, output.second)
         else:
             own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
             read, logits = own.attention, own.logits
@@ -98,7 +98,7 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
     def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         inner = []
         with torch.no_grad():
-            model.logits(output.embeddings, batch.mask, inner)
+            model.logits(output.embeddings, batch.mask, inner, output.second)
         rollout = rolled_out(of_first_word(output), inner).masked_fill(~batch.mask, 0)
         rows = torch.stack([weights[:, :, 0] for weights in inner]).masked_fill(~batch.mask[:, None], 0)
         maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]

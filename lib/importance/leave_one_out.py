@@ -92,9 +92,8 @@ def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[
 
 
 declare("leave_one_out_signed", "fraction", "leave-one-out, signed", CHANGE_BOUNDS)
-leave_one_out_with_sign = Quantity(
-    "leave_one_out", with_sign, dict.fromkeys(("of_input", "signed"), "fraction"), max_tokens=MAX_TOKENS
-)
+SIGNED = {"of_input": "fraction", "signed": "fraction"}
+leave_one_out_with_sign = Quantity("leave_one_out", with_sign, SIGNED, max_tokens=MAX_TOKENS)
 
 
 def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:
@@ -130,6 +129,5 @@ def share_of_largest(model: AttentionModel, batch: Batch, output: ModelOutput) -
     return changes.gather(1, top).squeeze(1) / changes.amax(dim=-1)  # 0 / 0 is NaN
 
 
-top_word_share = Quantity(
-    "top_word_share", share_of_largest, "fraction", None, "leave-one-out of the top word / largest", MAX_TOKENS
-)
+TOP = "leave-one-out of the top word / largest"
+top_word_share = Quantity("top_word_share", share_of_largest, "fraction", None, TOP, MAX_TOKENS)

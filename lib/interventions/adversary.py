@@ -84,9 +84,7 @@ def token_logits(model: AttentionModel, output: ModelOutput) -> Tensor:
     """
     affine, outputs = model.token_logits(output), output.logits.shape[-1]
     if affine is None or outputs > 2:
-        raise ValueError(
-            "the exact adversary needs two classes and an affine read-out; use method='gradient' for this model"
-        )
+        raise ValueError("the exact adversary needs two classes and an affine read-out; use method='gradient' here")
     logits = (affine[0] + affine[1]).double()
     return logits[:, :, 0] if outputs == 1 else logits[:, :, 1] - logits[:, :, 0]
 

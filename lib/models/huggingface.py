@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, START, UNKNOWN, Corpus
+from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus
 from lib.datasets.files import as_path
 from lib.datasets.pretrained import RECORDED, classifier_of, folder_of, library, read, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
@@ -36,6 +36,7 @@ class Output(ModelOutput):
 
     first: Tensor | None = None
     logs: Tensor | None = None
+    second: Tensor | None = None  # (batch, word) of a pair of texts: 1 behind the first separator, else 0
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -63,13 +64,13 @@ class HuggingFaceClassifier(nn.Module):
         config, kind = getattr(classifier, "config", None), type(classifier).__name__
         labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
         if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
-            seen = (
-                f"a {kind} of {labels} labels{f', {problem},' if problem else ''} does not give a text one of several"
-            )
-            raise ValueError(f"{seen} classes; allowed: a sequence classifier of two labels or more")
+            seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
+            raise ValueError(f"{seen} does not give a text one of several classes; allowed: a sequence classifier")
         self.vocabulary = vocabulary_of(tokenizer)
         self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
         self.order = list(range(labels))  # the number of the output for each class of the corpus
+        typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
+        self.separator = len(SPECIALS) + tokenizer.sep_token_id if typed else None
         library()
         self.classifier = classifier
         self.classifier.set_attn_implementation(RECORDED)
@@ -95,10 +96,11 @@ class HuggingFaceClassifier(nn.Module):
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
-        recorder = Recorder(self.place, batch.mask, attention)
-        logits = self.logits(embeddings, batch.mask, recorder)
+        recorder, between = Recorder(self.place, batch.mask, attention), batch.tokens.eq(self.separator or -1)
+        second = (between.cumsum(dim=1) > between).long() if self.separator else None
+        logits = self.logits(embeddings, batch.mask, recorder, second)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
-        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs}
+        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "second": second}
         return Output(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings, **about)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
@@ -115,7 +117,7 @@ class HuggingFaceClassifier(nn.Module):
             recorder = Recorder(self.place, part.mask, given, part.hidden)
             if self.is_last:
                 recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
-            logits.append(self.logits(part.embeddings[:, alone], part.mask[:, alone], recorder))
+            logits.append(self.logits(part.embeddings[:, alone], part.mask[:, alone], recorder, part.second))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
@@ -124,12 +126,14 @@ class HuggingFaceClassifier(nn.Module):
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
-        return self.logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool), None).expand(len(batch), -1)
+        return self.logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool)).expand(len(batch), -1)
 
-    def logits(self, embeddings: Tensor, mask: Tensor, recorder: "Recorder | list | None") -> Tensor:
-        """(batch, class) of embeddings (batch, word, embedding); `mask` (batch, word) is True between start and end."""
+    def logits(self, embeddings: Tensor, mask: Tensor, recorder=None, second: Tensor | None = None) -> Tensor:
+        """(batch, class) of embeddings (batch, word, embedding); `mask`: between start and end; `second`: of Output."""
         inside = (torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2).long()
-        return self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder).logits[:, self.order]
+        given = {} if second is None else {"token_type_ids": second[:, : mask.shape[1]]}
+        output = self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder, **given)
+        return output.logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
         """(batch, word, embedding) of tokens (batch, word), without positions."""

@@ -74,9 +74,8 @@ OF_VARIANTS = {
     "mlm": {"eta": (From0, 1.0)},
 }
 EVERY = dict(ChainMap(OPTIONS, *OF_ENCODERS.values(), *OF_VARIANTS.values()))
-VALUES = create_model(
-    "Values", __config__={"strict": True}, **EVERY, seed=(NonNegativeInt, 0), layers=(PositiveInt, None)
-)
+OF_RUNS = {"seed": (NonNegativeInt, 0), "layers": (PositiveInt, None)}
+VALUES = create_model("Values", __config__={"strict": True}, **EVERY, **OF_RUNS)
 # Tutek & Snajder (2020), table 4 and appendix C: the states of both directions have together the embeddings' size.
 TUTEK = {"patience": None, "clip": 5.0, "reduction": "mean", "hidden_size": "embeddings", "query_init": "normal"}
 # Meister et al. (2021), appendix B: as Jain & Wallace with smaller states; table 4's learning rates are options.
