@@ -85,7 +85,7 @@ class Settings:
 
     dataset: Dataset = "planted"
     data: str | None = setting(None, "your own text instead: a .csv, .tsv, .txt or .jsonl, each also .gz")
-    text_column: str | None = setting(None, "its column of texts, or two: premise,hypothesis; None: the one called text")
+    text_column: str | None = setting(None, "its column of texts, or two: premise,hypothesis; None: that called text")
     label_column: str | None = setting(None, "its column of labels; None: the one called label")
     split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")
     skip_incomplete: bool = setting(False, "leaves out the records of data without a text or a label")
