@@ -61,7 +61,7 @@ def about(corpus: Corpus, vectors: Vectors | None = None, spec: Spec | None = No
     source = f"{corpus.title}. {corpus.citation[:1].upper()}{corpus.citation[1:]}".strip(" .") + "."
     sentences = [source + (f" Published at {spec.page}." if spec and spec.page else "")]
     sentences += [f"Licence: {corpus.licence}."] if corpus.licence else []
-    sentences += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec else []
+    sentences += [f"How they are read: {spec.preprocess.rstrip('.')}."] if spec and not corpus.subwords else []
     sentences += corpus.notes
     if vectors is not None:
         named = re.sub(r"\S*/", "", str(vectors))  # a file by its name: a page may travel

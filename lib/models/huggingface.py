@@ -160,7 +160,7 @@ def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tup
     about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention is the {model.attention_name}, "
     notes = [f"{about}at the classifying token, over the words between start and end.", *by_order, *halves]
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
-    return model, corpus_in_subwords(replace(corpus, notes=(*corpus.notes, *notes)), tokenizer, most)
+    return model, corpus_in_subwords(replace(corpus, subwords=folder, notes=(*corpus.notes, *notes)), tokenizer, most)
 
 
 def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:

@@ -84,7 +84,7 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
             attempt("the check", partial(prepare, model, read, run.device_kind))
             attention = getattr(model, "attention_name", "attention")
             of = OwnRun(corpus.name, encoder, seed, run.profile, run.device_kind, attention)
-            own.append(Trained(of, model, read, f"those of {path.name}", (), 0))
+            own.append(Trained(of, model, read, None, (), 0))
             print(f"{file} passed the check on {counted(len(read.test), 'text')}", flush=True)
     except ValueError as error:  # of the interface, or of a folder
         raise ModelError(f"{file}: {error}") from error

@@ -40,7 +40,7 @@ class Trained:
     run: Run
     model: Model
     corpus: Corpus
-    vectors: Vectors
+    vectors: Vectors | None  # None of your own model
     history: tuple[dict, ...]  # a record for each epoch
     chosen: int  # the epoch whose weights the model has
     base: "Trained | None" = None  # the run whose outputs this one uses

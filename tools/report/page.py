@@ -27,7 +27,8 @@ def page(notebook: Any, summary: dict[str, Any], parameters: list[dict[str, Any]
     """
     cells, templates = Cells(), environment().overlay()
     templates.filters = templates.filters | cells.filters()
-    shown = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata.get("tags", []))]
+    hidden = HIDDEN | {"ours"} if summary["parameters"].get("model") else HIDDEN  # of our models, not one's own
+    shown = [cell for cell in notebook.cells if not hidden & set(cell.metadata.get("tags", []))]
     starts = bool(shown) and shown[0].cell_type == "markdown" and shown[0].source.startswith("# ")
     introduction = shown.pop(0).source.partition("\n")[2] if starts else ""
     return templates.get_template("report.html.j2").render(
@@ -92,8 +93,6 @@ def vega() -> str:
 def style() -> str:
     """The page's style sheet, with the colours of code in light and in dark."""
     sheet = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    light, dark = (
-        "\n".join(HtmlFormatter(style=name).get_token_style_defs("body .highlight"))
-        for name in ("xcode", "github-dark")
-    )
+    styles = (HtmlFormatter(style=name) for name in ("xcode", "github-dark"))
+    light, dark = ("\n".join(one.get_token_style_defs("body .highlight")) for one in styles)
     return f"{sheet}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
