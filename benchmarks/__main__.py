@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.stats import kendalltau
 
+from benchmarks import transformer
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Instance, Split, Vocabulary
 from lib.importance.deletions import logits_without_each_token, logits_without_each_token_definition
@@ -82,6 +83,11 @@ seconds over log tokens, from {longest} to {most:,} tokens: 1 where the cost of 
 grows with the square. Kendall's tau-b is compared with SciPy's, a text at a time. {versions}.
 
 {table}
+
+Leave-one-out of an untrained BERT of MiniLM's size, each deletion a shortened text, beside a plain forward pass over as
+many texts, both in tokens a CPU second, and captum's FeatureAblation, which masks each token in turn:
+
+{transformer}
 """
 
 
@@ -97,10 +103,15 @@ def main(arguments: list[str] | None = None) -> None:
             print("  ".join(f"{name}: {value}" for name, value in rows[-1].items()), flush=True)
     if not only:
         versions = f"Python {platform.python_version()}, torch {torch.__version__}, {platform.machine()}"
-        lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        filled = TEXT.format(longest=LONGEST, most=LENGTHS[-1], versions=versions, table=table)
+        tables = {"table": markdown(rows), "transformer": markdown(transformer.rows())}
+        filled = TEXT.format(longest=LONGEST, most=LENGTHS[-1], versions=versions, **tables)
         RESULTS.write_text(filled, encoding="utf-8")
+
+
+def markdown(rows: list[dict[str, str]]) -> str:
+    """Rows as a table."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def row_of(work: Work, lengths: tuple[int, ...] = LENGTHS) -> dict[str, str]:

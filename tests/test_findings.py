@@ -125,9 +125,6 @@ def test_a_finding_is_sound(finding):
         assert max(max(sides) for sides in found) == 1, "a printed effect is a mean of several values"
 
 
-# --- the words
-
-
 def cases(finding: Finding, dataset: str) -> list[tuple[str, float, float]]:
     """(word, middle, half-width) of effects, less what chance gives, by what the finding predicts."""
     d, predicts = finding.d or 0.05, "within" if dataset in finding.within_on else finding.predicts
@@ -327,9 +324,6 @@ def test_the_trend_beyond_ties_is_of_the_share_that_ties_allow():
     sweep = sparsity.along_lambda(pd.concat(both, ignore_index=True))
     assert of("M4", sweep=sweep)["value"].tolist() == [-1] * 3, "as it is drawn it falls"
     assert of("M4c", sweep=sweep)["value"].tolist() == [1] * 3, "beyond ties it rises"
-
-
-# --- models that are no evidence, and controls
 
 
 def test_a_model_counts_if_its_accuracy_is_above_the_largest_class_with_its_whole_interval():

@@ -10,6 +10,7 @@ import torch
 from forked import Forked, highest_memory
 from small import WORDS, split
 
+from benchmarks import transformer
 from benchmarks.__main__ import WORKS, row_of
 from lib import importance, interventions
 from lib.analysis.correlation import correlate
@@ -76,3 +77,8 @@ def test_a_row_of_the_benchmark_compares_a_fast_form_with_its_definition(work, m
     monkeypatch.setattr("benchmarks.__main__.LONGEST", 5)
     row = row_of(work._replace(texts=2), lengths=(5, 10))
     assert all(float(row[name].replace(",", "")) > 0 for name in ("10 tokens", "definition, 5", "times, 5"))
+
+
+def test_the_benchmark_of_a_transformer_has_a_row_for_each_length(monkeypatch):
+    monkeypatch.setattr(transformer, "LENGTHS", {3: 1, 5: 2})
+    assert all(float(row["share"]) > 0 and row["captum's FeatureAblation, times"] for row in transformer.rows())
