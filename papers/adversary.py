@@ -29,9 +29,7 @@ class AdversarySettings(Settings):
 
     encoder: Encoder = setting("bilstm", "of the base and its adversaries")
     attention: one_of(ATTENTIONS) = setting("additive", "of the same")
-    lambdas: Distinct[NonNegativeFloat] | None = setting(
-        None, "weights of distance in the adversary's loss, beside 0, the control; None: the profile's"
-    )
+    lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of the distance, beside 0; None: the profile's")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
     adversaries: bool = setting(True, "tables 3 and 4, figure 5: trained adversaries, the MLP; no: left out")
 

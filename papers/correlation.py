@@ -36,9 +36,7 @@ class CorrelationSettings(Settings):
     model: OwnModel = None
     encoders: Encoders = setting(("bilstm", "average", "conv"), "of lib.models.ENCODERS")
     attentions: Attentions = setting(("additive", "dot"), "of lib.models.ATTENTIONS")
-    query_init: one_of(QUERY_INITS) = setting(
-        "default", "start of the query of dot attention: as torch initialises it, or normal, N(0, 1)"
-    )
+    query_init: one_of(QUERY_INITS) = setting("default", "start of dot attention's query: torch's, or normal, N(0, 1)")
 
 
 def every_model(settings: Settings) -> list[Run]:

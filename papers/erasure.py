@@ -43,9 +43,7 @@ class ErasureSettings(Settings):
     dataset: Dataset = "planted-documents"
     model: OwnModel = None
     encoders: Encoders | None = setting(None, "None: all that the texts allow")
-    train_texts: PositiveInt | None = setting(
-        None, "the most texts of train and dev, drawn at random; None: all; quick reads fewer"
-    )
+    train_texts: PositiveInt | None = setting(None, "most texts of train and dev, drawn at random; None: the profile's")
     test_texts: PositiveInt | None = setting(None, "the most texts of test, drawn at random; None: all")
     vectors: str = setting(
         "auto", "auto (word2vec of the texts, in quick random), random, word2vec, or a file of 300-d ones"

@@ -29,9 +29,9 @@ ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True
 FEWEST = 50  # texts of each effect that the answer about one's own model rests on
 QUESTIONS = {
     "As where the model reads": (("J6", "J5c"), ""),
-    "As why it decides": (("J7",), "; show leave-one-out, what each word changes"),
+    "As why it decides": (("J7", "J7b"), "; show leave-one-out, what each word changes"),
 }
-BOX = ("J1", "J4", "J5", "J5c", "J6", "J7")
+BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "J7b")
 LABEL = 210  # pixels for the names of models; half for those of datasets
 WIDTH = 940  # of a row of panels
 NOT_COUNTED = "does not count: we read a part of the training set, or it is printed twice"

@@ -85,9 +85,6 @@ def same(found: pd.DataFrame, wanted: pd.Series, column="value") -> bool:
     return found.set_index("seed")[column].to_dict() == pytest.approx(wanted.to_dict())
 
 
-# --- the file
-
-
 def printed_rows(finding: Finding, dataset: str) -> list[list[int]]:
     """Of each model that a finding is about, how many published rows each side of its printed effect selects."""
     given, theirs = finding.printed, published.table(PAPERS[finding.notebook].key, dataset)
@@ -208,9 +205,6 @@ def test_a_model_that_is_left_out_has_its_reasons_and_no_word():
     assert (found["word"], found["left_out"], found["effect"]) == ("", "a; b", 0.5)
     (found,) = judge(effect_rows("J2", [0.5, 0.5, 0.5])).to_dict("records")
     assert found["word"] == YES and list(found) == FOUND
-
-
-# --- effects
 
 
 def test_a_mean_is_that_of_each_runs_texts_with_what_chance_gives_beside_it_and_a_median_too():

@@ -238,9 +238,7 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
 # --- tests of models that should find liars
 
 
-def detections(
-    suspicion: pd.DataFrame, pairs: Mapping[str, tuple[Sequence[str], Sequence[str]]], liars: Iterable[str]
-) -> pd.DataFrame:
+def detections(suspicion: pd.DataFrame, pairs: Mapping[str, tuple], liars: Iterable[str]) -> pd.DataFrame:
     """How well each test tells liars from honest models: a row for each test and pair, and "worst", the worst liar's.
 
     auroc, how often a liar is more suspicious than an honest model, with its standard error and 95% interval, and how

@@ -88,9 +88,7 @@ def batches_of(trained: Trained, split: str) -> Iterator[Batch]:
     return trained.batches(split, min(BATCH, 1 + LOGITS // len(trained.corpus.classes)))
 
 
-def measure_batch(
-    model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict[str, list[str]]
-) -> list[dict]:
+def measure_batch(model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict) -> list[dict]:
     """The rows of one batch; adds to `columns` which columns each quantity gave."""
     output, lengths = forward(model, batch), batch.mask.sum(dim=1)
     distribution = probabilities(output.logits.double())

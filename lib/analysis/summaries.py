@@ -157,9 +157,7 @@ def configurations(instances: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame
         yield dict(zip(RUN_COLUMNS, key, strict=True)), group
 
 
-def per_group(
-    instances: pd.DataFrame, by: Sequence[str], statistic: Callable[[pd.DataFrame], pd.DataFrame]
-) -> pd.DataFrame:
+def per_group(instances: pd.DataFrame, by: Sequence[str], statistic: Callable) -> pd.DataFrame:
     """`statistic` of each group of rows with the same (or missing) values in `by`, columns that it then has too."""
     groups = instances.groupby(list(by), sort=False, dropna=False)
     tables = [statistic(rows).assign(**dict(zip(by, key, strict=True))) for key, rows in groups]

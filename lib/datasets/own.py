@@ -179,23 +179,29 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
 def _columns(table: Table, given: Reading) -> Reading:
     """The reading with its columns as given, else those of their names."""
     (text, label, split, *_), frame = given, table.frame
-    names = [*(text.split(",") if text not in frame else ()), label, split]
-    if unknown := [name for name in names if name and name not in frame]:
+    if unknown := [name for name in (*_of_text(frame, text), label, split) if name and name not in frame]:
         raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in (text, label) and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
     text = text or _called(table, "text", {label, split})
     label = label or _called(table, "label", {text, split})
-    if twice := {text, label} & {split} or {text} & {label}:
+    texts = set(_of_text(frame, text))
+    if twice := {*texts, label} & {split} or texts & {label}:
         raise DataError(f"{table.file}: the column {twice.pop()!r} can be one of text, label and split alone")
     return given._replace(text=text, label=label, split=split)
 
 
+def _of_text(frame: pd.DataFrame, column: str) -> list[str]:
+    """The column of texts; of a name such as "premise,hypothesis" the two."""
+    parts = [part.strip() for part in column.split(",")]
+    return parts if column not in frame and len(parts) == 2 else [column]
+
+
 def _texts(frame: pd.DataFrame, column: str) -> pd.Series:
-    """The texts of a column; of two, named as "premise,hypothesis", both of each record with PAIR between them."""
-    first, *second = [column] if column in frame else column.split(",")
-    return frame[first].str.cat([frame[name] for name in second], sep=PAIR) if second else frame[first]
+    """The texts of a column, or of two with PAIR between them; None where one is blank."""
+    first, *second = (frame[name].where(frame[name].astype(str).str.strip() != "") for name in _of_text(frame, column))
+    return first.str.cat(second, sep=PAIR) if second else frame[column]
 
 
 def _called(table: Table, role: str, taken: set[str]) -> str:

@@ -46,14 +46,16 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
     notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
     for split in corpus.splits:
         first, between, second = map(list, zip(*(one.text.partition(PAIR) for one in split.instances), strict=True))
-        read = tokenizer(first, second if any(between) else None, return_offsets_mapping=True, verbose=False)
+        second, room = (second, most + 2) if any(between) else (None, None)  # pairs are cut as the tokenizer cuts them
+        how = {"truncation": bool(room), "max_length": room, "return_offsets_mapping": True, "verbose": False}
+        read = tokenizer(first, second, **how)
         pieces = [tokenizer.convert_ids_to_tokens(ids[1:-1]) for ids in read["input_ids"]]
         made = list(map(in_pieces, split.instances, pieces, [offsets[1:-1] for offsets in read["offset_mapping"]]))
         kept = tuple(cut(one, most) for one in made if one.tokens)
         if len(kept) < len(made):
             notes.append(f"{len(made) - len(kept):,} texts of {split.name} without a subword were left out.")
-        notes += ["What stands between two texts counts as words."] * (split.name == "test" and all(between))
-        if longer := sum(len(one.tokens) > most for one in made):
+        notes += ["The separators between two texts count as words."] * (split.name == "test" and all(between))
+        if longer := sum(len(one.ids) > most + 2 or bool(one.overflowing) for one in read.encodings):
             notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
         known = [sum(one.rationale is not None for one in of) for of in (split.instances, made)]
         if lost := known[0] - known[1]:
