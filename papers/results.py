@@ -208,7 +208,7 @@ def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_V
     place = ["notebook", "dataset"]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
-    rows = rows.assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
+    rows = rows.copy().assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
     columns = {"own": ("own", "max"), "runs": ("seed", "nunique"), "rows": ("seed", "size")}
     for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
         sets = rows.groupby([*by, *of], dropna=False, sort=False).agg(**columns).reset_index()
