@@ -159,7 +159,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
-    see = "Point: ours, with its 95% interval; without: too few runs for one. Diamond: printed. Grey tick: chance."
+    see = "Point: ours, with its 95% interval. Diamond: printed. Grey tick: by chance. Dashed: where yes begins."
     pairs = found.dropna(subset="second_effect")[["second_vectors", "vectors"]].drop_duplicates()
     pairs = [" beside ".join(name.partition(".")[0] for name in pair) for pair in pairs.itertuples(index=False)]
     return titled(drawn, "What was found", [see, *(f"Hollow: from other word vectors, {pair}." for pair in pairs)])
