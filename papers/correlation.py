@@ -75,6 +75,7 @@ DIFFERENCES = {  # of two columns: how much less attention agrees than another m
     "gap_to_norm": (NORM_LEAVE_ONE_OUT, LEAVE_ONE_OUT, "norm of the gradient, less attention / leave-one-out"),
     "agreement_beyond_chance": (GRADIENT, "agreement_by_chance", "attention / gradient × input, beyond chance"),
     "violation_gap": ("violation_random", "violation_attention", "random less most attended token against"),
+    "violation_beyond_chance": ("violation_gap", "violation_by_chance", "the same, beyond chance"),
 }
 
 

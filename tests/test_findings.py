@@ -226,13 +226,13 @@ def test_a_mean_is_that_of_each_runs_texts_with_what_chance_gives_beside_it_and_
 
 
 def test_beyond_chance_the_standard_error_is_of_the_distance():
-    random = np.random.default_rng(1)
-    rows = texts(random, violation_gap=0.3).assign(violation_by_chance=lambda rows: rows["violation_gap"] - 0.1)
-    rows["violation_by_chance"] += random.normal(0, 0.001, len(rows))
-    rows.loc[0, "violation_by_chance"] = nan  # nor is the text's gap compared
-    means, found = rows.dropna().groupby("seed").mean(numeric_only=True), of("J6", measured=rows)
-    assert same(found, means["violation_gap"]) and same(found, means["violation_by_chance"], "chance")
-    assert found["se"].iloc[0] < 0.0001 < rows.groupby("instance")["violation_gap"].mean().sem()
+    random, share, by_chance = np.random.default_rng(1), "permutation_share", "permutation_share_by_chance"
+    rows = texts(random, **{share: 0.3}).assign(**{by_chance: lambda rows: rows[share] - 0.1})
+    rows[by_chance] += random.normal(0, 0.001, len(rows))
+    rows.loc[0, by_chance] = nan  # nor is the text's share compared
+    means, found = rows.dropna().groupby("seed").mean(numeric_only=True), of("J5c", measured=rows)
+    assert same(found, means[share]) and same(found, means[by_chance], "chance")
+    assert found["se"].iloc[0] < 0.0001 < rows.groupby("instance")[share].mean().sem()
     (row,) = judge(found).to_dict("records")
     assert row["word"] == YES and row["effect"] - row["chance"] == pytest.approx(0.1, abs=0.001)
 

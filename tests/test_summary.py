@@ -44,11 +44,11 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.interval("W1 sst") == "+.004 (1 run)"
     assert small.interval("S3 sst FLAN-rnn").startswith("2.34 [2.07, ")
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
-    assert small.ends("J6", "sst", "gain", percent=True) == "41"
+    assert small.ends("J6", "sst", percent=True) == "51"
     assert small.word("J6 sst") == "yes"
     assert show.number(10.25, FINDINGS["S3"]) == "10.25" and "Ours" not in small.same("J6 sst"), "it is not printed"
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
-    assert small.ends("J6", "sst imdb", "gain", percent=True) == "40 to 41" and small.ends("J1", "sst sst") == ".31"
+    assert small.ends("J6", "sst imdb", percent=True) == "50 to 51" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
     assert small.value("ours", "sst", "f1", encoder="bilstm", attention="additive") == ".80 [.79, .81]"
     larger = Answer(small.found.assign(effect=0.9, low=0.8), small.values)

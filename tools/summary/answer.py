@@ -54,9 +54,9 @@ class Answer:
         return show.number(show.printed(self.row(key)), FINDINGS[key.split()[0]])
 
     def ends(self, name: str, datasets: str, what: str = "effect", model: str = "", percent: bool = False) -> str:
-        """The least and the largest over datasets of the effect, chance, gain (beyond it) or paper: "0.25 to 0.37"."""
+        """The least and the largest over datasets of the effect, chance or paper: "0.25 to 0.37"."""
         rows = [self.row(f"{name} {dataset} {model}".strip()) for dataset in datasets.split()]
-        rows = [row | {"gain": row["effect"] - row["chance"], "paper": show.printed(row)} for row in rows]
+        rows = [row | {"paper": show.printed(row)} for row in rows]
         ends = min(row[what] for row in rows), max(row[what] for row in rows)
         texts = [f"{end:.0%}"[:-1] if percent else show.number(end, FINDINGS[name]) for end in ends]
         return " to ".join(dict.fromkeys(texts))
