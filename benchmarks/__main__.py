@@ -6,7 +6,6 @@ benchmarks/results.md.
 
 import argparse
 import platform
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +15,9 @@ import torch
 from scipy.stats import kendalltau
 
 from benchmarks import transformer
+from benchmarks.timing import WORDS, cpu_seconds, made_up
 from lib.datasets.batches import Batch, collate
-from lib.datasets.corpus import Instance, Split, Vocabulary
+from lib.datasets.corpus import Vocabulary
 from lib.importance.deletions import logits_without_each_token, logits_without_each_token_definition
 from lib.importance.state_gradients import state_gradients, state_gradients_definition
 from lib.interventions.adversary import adversarial_attention, exact_adversary_definition
@@ -29,7 +29,6 @@ RESULTS = Path(__file__).with_name("results.md")
 LENGTHS = (20, 200, 500, 1000, 2000)  # tokens of a text
 LONGEST = 200  # tokens up to which the definition is timed, and from which on the slope is fitted
 TEXTS = 32  # in a batch, all of one length
-WORDS = [f"w{number}" for number in range(2000)]
 Measure = Callable[[AttentionClassifier, Batch, ModelOutput], object]
 
 
@@ -128,24 +127,12 @@ def row_of(work: Work, lengths: tuple[int, ...] = LENGTHS) -> dict[str, str]:
 
 
 def seconds(work: Work, measure: Measure, tokens: int) -> float:
-    """CPU seconds a text: the least of three runs, of one where it takes more than half a second."""
-    split = made_up(work.texts, tokens)
+    """CPU seconds a text."""
+    split = made_up(work.texts, tokens, Vocabulary.of([WORDS]))
     model, batch = classifier(work.encoder), collate(split, np.arange(len(split)))
     with torch.no_grad():
         output = model(batch)
-    times = []
-    while len(times) < 3 and sum(times) < 0.5:
-        started = time.process_time()
-        measure(model, batch, output)
-        times.append(time.process_time() - started)
-    return min(times) / len(split)
-
-
-def made_up(number: int, tokens: int) -> Split:
-    """So many texts of so many random words."""
-    drawn = np.random.default_rng(0).choice(WORDS, (number, tokens))
-    instances = tuple(Instance(f"{row}", "", tuple(words), row % 2) for row, words in enumerate(drawn.tolist()))
-    return Split("test", instances, Vocabulary.of([WORDS]))
+    return cpu_seconds(lambda: measure(model, batch, output)) / len(split)
 
 
 def classifier(encoder: str) -> AttentionClassifier:

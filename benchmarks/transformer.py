@@ -1,19 +1,16 @@
 """Leave-one-out of a pretrained Transformer's size, beside a plain forward pass and captum's loop over tokens."""
 
-import time
-
 import numpy as np
 import torch
 import transformers
 from captum.attr import FeatureAblation
 
+from benchmarks.timing import WORDS, cpu_seconds, made_up
 from lib.datasets.batches import collate
-from lib.datasets.corpus import Instance, Split
-from lib.importance.deletions import logits_without_each_token
+from lib.importance.deletions import MAX_WORDS_PER_PASS, logits_without_each_token
 from lib.models.evaluation import words_at_once
 from lib.models.huggingface import HuggingFaceClassifier
 
-WORDS = [f"w{number}" for number in range(2000)]
 SIZES = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}  # MiniLM's
 LENGTHS = {25: 16, 100: 2}  # tokens of a text: how many texts
 
@@ -24,16 +21,15 @@ def rows() -> list[dict[str, str]]:
     tokenizer = transformers.BertTokenizer(vocab=vocabulary)
     torch.manual_seed(0)
     bert = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=len(vocabulary), **SIZES))
-    return [row_of(HuggingFaceClassifier(bert.eval(), tokenizer), *of) for of in LENGTHS.items()]
+    model = HuggingFaceClassifier(bert.eval(), tokenizer)
+    return [row_of(model, tokenizer.mask_token_id, *of) for of in LENGTHS.items()]
 
 
 @torch.no_grad()
-def row_of(model: HuggingFaceClassifier, tokens: int, texts: int) -> dict[str, str]:
+def row_of(model: HuggingFaceClassifier, mask: int, tokens: int, texts: int) -> dict[str, str]:
     """One length. All three read `tokens` shortened, masked or whole texts for each text, start and end included."""
-    drawn = np.random.default_rng(0).choice(WORDS, (texts, tokens)).tolist()
-    split = Split("test", tuple(Instance("", "", tuple(words), 0) for words in drawn), model.vocabulary)
-    batch = collate(split, np.arange(texts))
-    ids, at_once = model.ids[batch.tokens], max(1, words_at_once(model, 2**11) // (tokens + 2))
+    batch = collate(made_up(texts, tokens, model.vocabulary), np.arange(texts))
+    ids, at_once = model.ids[batch.tokens], max(1, words_at_once(model, MAX_WORDS_PER_PASS) // (tokens + 2))
 
     def forward(ids):
         return model.classifier(ids).logits
@@ -43,21 +39,10 @@ def row_of(model: HuggingFaceClassifier, tokens: int, texts: int) -> dict[str, s
             forward(part)
 
     captum = FeatureAblation(lambda ids: forward(ids)[:, 0])
-    masks = torch.full_like(ids[:1], model.ids[len(model.ids) - len(WORDS) - 1])
-    options = {"baselines": masks, "perturbations_per_eval": max(1, at_once // texts)}
-    spent = [seconds(run) for run in (lambda: logits_without_each_token(model, batch), plain)]
-    spent.append(seconds(lambda: captum.attribute(ids, **options)))
+    options = {"baselines": torch.full_like(ids[:1], mask), "perturbations_per_eval": max(1, at_once // texts)}
+    calls = (lambda: logits_without_each_token(model, batch), plain, lambda: captum.attribute(ids, **options))
+    spent = list(map(cpu_seconds, calls))
     speeds = [texts * tokens * (tokens + more) / of for more, of in zip((1, 2), spent[:2], strict=True)]
     row = {"tokens": f"{tokens}", "texts": f"{texts}", "leave-one-out, tokens a second": f"{speeds[0]:,.0f}"}
     row |= {"plain forward pass": f"{speeds[1]:,.0f}", "share": f"{speeds[0] / speeds[1]:.2f}"}
     return row | {"captum's FeatureAblation, times": f"{spent[2] / spent[0]:.2f}"}
-
-
-def seconds(function) -> float:
-    """CPU seconds: the lesser of two runs."""
-    times = []
-    for _ in range(2):
-        started = time.process_time()
-        function()
-        times.append(time.process_time() - started)
-    return min(times)

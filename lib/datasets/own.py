@@ -198,12 +198,6 @@ def _of_text(frame: pd.DataFrame, column: str) -> list[str]:
     return parts if column not in frame and len(parts) == 2 else [column]
 
 
-def _texts(frame: pd.DataFrame, column: str) -> pd.Series:
-    """The texts of a column, or of two with PAIR between them; None where one is blank."""
-    first, *second = (frame[name].where(frame[name].astype(str).str.strip() != "") for name in _of_text(frame, column))
-    return first.str.cat(second, sep=PAIR) if second else frame[column]
-
-
 def _called(table: Table, role: str, taken: set[str]) -> str:
     """The column called as its role."""
     named = [name for name in table.frame if name not in taken and name.lower() == role]
@@ -242,16 +236,16 @@ def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
         if (unknown := split.isna()).any():
             seen = f"row {unknown.idxmax()}: {reading.split!r} is {frame.at[unknown.idxmax(), reading.split]!r}"
             raise DataError(f"{table.file}, {seen[:200]}; allowed: {', '.join(SPLITS)}")
-    texts, names = _texts(frame, reading.text), frame[reading.label].map(_class_name)
-    lacking = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())) | (names == "")
+    texts, names = frame[_of_text(frame, reading.text)], frame[reading.label].map(_class_name)
+    lacking = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())).all(axis=1) | (names == "")
     number = f"{lacking.sum():,} of {len(lacking):,} records"
     if lacking.all() or (lacking.any() and not reading.skip_incomplete):
-        cells = pd.concat([texts, frame[reading.label]], axis=1)[lacking].map(reprlib.repr)
-        seen = "; ".join(f"row {row}: {text}, {label}" for row, text, label in cells[:3].itertuples())
+        cells = frame.loc[lacking, [*texts, reading.label]].map(reprlib.repr)
+        seen = "; ".join(f"row {row}: {', '.join(cell)}" for row, *cell in cells[:3].itertuples())
         needed = f"each needs a text in {reading.text!r} and a name or number in {reading.label!r}"
         raise DataError(f"{table.file}: {number} cannot be used ({seen}); {needed}; skip_incomplete leaves such out")
-    records = pd.DataFrame({"id": "text-" + frame.index.astype(str), "text": texts, "label": names, "split": split})
-    records = records[~lacking].copy()
+    records = pd.DataFrame({"id": "text-" + frame.index.astype(str), "label": names, "split": split})[~lacking]
+    records = records.assign(text=[PAIR.join(row) for row in texts[~lacking].itertuples(index=False)])
     for row, *values in records[["text", "label"]].itertuples():
         files.sound(" ".join(values), f"{table.file}, row {row}: {reading.text!r} or {reading.label!r}")
     left_out = f"{number} were left out, since they have no text or no label (skip_incomplete)."

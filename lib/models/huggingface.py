@@ -96,8 +96,10 @@ class HuggingFaceClassifier(nn.Module):
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
-        recorder, between = Recorder(self.place, batch.mask, attention), batch.tokens.eq(self.separator or -1)
-        second = (between.cumsum(dim=1) > between).long() if self.separator else None
+        recorder, second = Recorder(self.place, batch.mask, attention), None
+        if self.separator is not None:
+            between = batch.tokens == self.separator
+            second = (between.cumsum(dim=1) > between).long()
         logits = self.logits(embeddings, batch.mask, recorder, second)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
         about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "second": second}
