@@ -9,7 +9,3 @@ def test_a_fault_can_be_planted(mutation):
     code = (PROJECT / mutation.file).read_text(encoding="utf-8")
     assert code.count(mutation.old) == 1 and mutation.old != mutation.new
     assert any((PROJECT / "tests" / name).exists() for name in mutation.tests.split())
-
-
-def test_there_are_forty_or_more():
-    assert len(read()) >= 40

@@ -51,8 +51,7 @@ def test_the_commit_says_when_files_were_modified(tmp_path, monkeypatch):
     (tmp_path / "reports" / "kept.csv").write_text("one")
     git("add", "file", "reports")
     git("commit", "-m", "one")
-    clean = commit(tmp_path)
-    assert len(clean) == 12
+    assert len(clean := commit(tmp_path)) == 12
     (tmp_path / "reports" / "kept.csv").write_text("two")
     assert commit(tmp_path) == clean, "what a report before it kept does not alter this one's code"
     (tmp_path / "file").write_text("two")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from forked import Forked
+from forked import Forked, kernel
 from planned import runs
 
 import notebooks
@@ -125,6 +125,14 @@ def test_a_failing_notebook_is_named_and_its_old_page_stays(folder, capsys, monk
     assert reason in error and "Traceback" not in error and "DataError" not in error
     assert str(log) in error and (name == "dataless" or log.read_text())
     assert finished.read_text() == "<html>a report made earlier</html>"
+
+
+def test_a_kernel_that_dies_at_its_start_is_started_anew(folder, monkeypatch, forked_kernels):
+    """As where another process took one of its ports meanwhile; "this" is a module that ends at once."""
+    modules = iter(["this", "ipykernel_launcher"])
+    start = lambda command, env, **_: kernel([*command[:2], next(modules), *command[3:]], env)  # noqa: E731
+    monkeypatch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", start)
+    assert report(folder, "small", "-p", "note", "again") == 0 and not [*modules]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

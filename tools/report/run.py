@@ -93,8 +93,7 @@ def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
     folders = (PROJECT / "lib", PROJECT / "papers", PROJECT / "tools" / "report")
     library = [path for folder in folders for path in folder.rglob("*") if path.suffix in SOURCES]
     names = ("constraints.txt", "requirements.txt", "data/published.csv", "data/differences.csv")
-    fixed = [notebook, *(PROJECT / name for name in names)]
-    for path in [*fixed, *sorted(library), *_data_files(notebook, values)]:
+    for path in [notebook, *(PROJECT / name for name in names), *sorted(library), *_data_files(notebook, values)]:
         digest.update(path.name.encode() + b"\0")
         if path.is_file():
             with path.open("rb") as file:
@@ -125,8 +124,8 @@ class Failed(RuntimeError):
     """The notebook did not run to its end; the message names where it stopped and what is left."""
 
 
-def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
-    """Run a notebook by papermill; the executed notebook and the log lie in `work`.
+def run_notebook(notebook: Path, values: dict[str, Any], work: Path, starts: int = 3) -> Any:
+    """Run a notebook by papermill, in at most `starts` starts; the executed notebook and the log lie in `work`.
 
     Raises:
         Failed: a cell raised an error or ended the notebook, or the kernel died. That only papermill's exceptions show:
@@ -152,6 +151,8 @@ def run_notebook(notebook: Path, values: dict[str, Any], work: Path) -> Any:
             reason = error.evalue if for_reader else f"{tracker.place} failed: {error.ename}: {last_line(error.evalue)}"
         except (DeadKernelError, RuntimeError) as error:
             died = isinstance(error, DeadKernelError) or "Kernel died" in str(error)
+            if died and tracker.place == "the start" and starts > 1:  # as where another process took one of its ports
+                return run_notebook(notebook, values, work, starts - 1)
             why = "its kernel ended: out of memory, killed, or by os._exit" if died else last_line(str(error))
             reason = f"{tracker.place} failed: {why}"
     raise Failed(f"{reason}\nlog: {log}")
