@@ -32,7 +32,7 @@ QUESTIONS = {
     "As why it decides": (("J7", "J7b"), "; show leave-one-out, what each word changes"),
 }
 BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "J7b")
-LABEL = 210  # pixels for the names of models; half for those of datasets
+LABEL = 320  # pixels, the most for the names of models; a third for those of datasets
 WIDTH = 940  # of a row of panels
 NOT_COUNTED = "does not count: we read a part of the training set, or it is printed twice"
 
@@ -153,10 +153,9 @@ def printed(row: Mapping) -> float:
 @or_a_sentence
 def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.TopLevelMixin:
     """A panel for each finding, `columns` beside each other, a row for each model or dataset: effect and interval."""
-    found = found[found["left_out"].eq("")]
-    if found.empty:
+    if (found := found[found["left_out"].eq("")]).empty:
         raise Empty("every model is left out")
-    width = 480 if rows == "model" else WIDTH // columns - LABEL // 2
+    width = 480 if rows == "model" else WIDTH // columns - LABEL // 3
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
     see = "Point: ours, with its 95% interval. Diamond: printed. Grey tick: by chance. Dashed: where yes begins."
@@ -166,8 +165,11 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
 
 
 def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
-    """The rows of one finding; of datasets the paper's own come first, then a line, then others."""
-    finding = FINDINGS[same["finding"].iloc[0]]
+    """The rows of one finding: of datasets the paper's own first; of models "BiLSTM: a", "BiLSTM: b" what differs."""
+    finding, parts = FINDINGS[same["finding"].iloc[0]], same["model"].str.partition(": ")
+    of = parts[0].iloc[0] if parts[0].nunique() == 1 < parts[2].nunique() else ""
+    datasets = " (" + same["dataset"].str.rpartition("=")[2] + ")" if same["dataset"].nunique() > 1 else ""
+    same = same.assign(model=same["model"].str.removeprefix(f"{of}: ") + datasets)
     own = same["dataset"].isin(finding.datasets)
     others = ["other data:"] if rows == "dataset" and own.any() and not own.all() else []
     places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
@@ -177,8 +179,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
     x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=alt.Scale(zero=True), axis=axis)
-    words = [word or "measured" for word in WORD_COLORS]
-    scale = alt.Scale(domain=words, range=list(WORD_COLORS.values()))
+    scale = alt.Scale(domain=[word or "measured" for word in WORD_COLORS], range=list(WORD_COLORS.values()))
     color, second = (alt.Color(f"{name}:N", title=None, scale=scale) for name in ("word", "second_word"))
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     chart = alt.Chart(data).encode(y, tooltip=tips)
@@ -193,7 +194,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     if finding.predicts != "level" and not finding.beyond_chance:
         line = alt.Chart(pd.DataFrame({"at": [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
-    title = alt.TitleParams(wrap(finding.sentence, width // 7), fontSize=12, offset=4)
+    title = alt.TitleParams(wrap(f"{finding.sentence}{of and f', {of}'}", width // 7), fontSize=12, offset=4)
     return alt.layer(*layers).properties(width=width, height=alt.Step(17), title=title)
 
 
