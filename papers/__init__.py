@@ -5,7 +5,6 @@ from pkgutil import iter_modules
 
 from lib.provenance import PROJECT
 from papers.paper import Paper
-from papers.published import TITLES
 from papers.settings import Settings
 
 _names = [module.name for module in iter_modules(__path__) if (PROJECT / "notebooks" / f"{module.name}.ipynb").exists()]

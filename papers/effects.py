@@ -39,7 +39,7 @@ class Finding:
     effect: Mapping[str, Any]
     predicts: str = "above"
     unit: str = "fraction"
-    d: float = 0.0
+    d: float = 0.05
     threshold: float | str = 0.0
     chance: str = ""
     within_on: tuple[str, ...] = ()
@@ -58,12 +58,21 @@ class Finding:
         return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
 
 
+OF_KIND = {  # what effects of a kind have, unless their entry says otherwise
+    "score": {"unit": "F1"},
+    "correlation": {"unit": "rho", "d": 0.1},
+    "trend": {"unit": "tau-b", "d": 0.0, "bounds": (-1.0, 1.0)},
+}
+
+
 def read(path: Path = SOURCE) -> dict[str, Finding]:
     """The findings by id, in the order of the file."""
     found = {}
     for notebook, entries in tomllib.loads(path.read_text(encoding="utf-8")).items():
         shared = entries.pop("default", {})
-        found |= {name: Finding(name, notebook, **shared | entry) for name, entry in entries.items()}
+        for name, entry in entries.items():
+            of_kind = next((OF_KIND[kind] for kind in entry["effect"] if kind in OF_KIND), {})
+            found[name] = Finding(name, notebook, **shared | of_kind | entry)
     return found
 
 

@@ -69,9 +69,9 @@ def review_of(number: int, side: str) -> str:
 
 GROUPS = ("alt.atheism", "rec.sport.baseball", "rec.sport.hockey")
 ARTICLES = '"3","A title","Some ""text"" \\\\and more."\n"1","World","News."\n"2","Sports","Goal."\n"4","Sci","Tech."\n'
-
-
-OF_MODEL = "config.json model.safetensors tokenizer.json tokenizer_config.json".split()
+REVISED = 'Sentiment\tText\tbatch_id\nNegative\t"A ""dull"" film, and I saw all of it."\t4\n'
+REVISED += "Positive\tA fine film, and I saw all of it.\t4\n"
+OF_MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 MODEL = {name: name.encode() for name in OF_MODEL}
 ARCHIVES = {
     "minilm": MODEL["model.safetensors"],
@@ -94,6 +94,7 @@ ARCHIVES = {
         }
     ),
     "agnews": tarred({"ag_news_csv/train.csv": ARTICLES * 8, "ag_news_csv/test.csv": ARTICLES}),
+    "imdb_counterfactual": zipped({f"x-1/paired/{split}_paired.tsv": REVISED for split in ("train", "dev", "test")}),
     "snli": zipped({f"snli_1.0/snli_1.0_{split}.jsonl": PAIRS for split in ("train", "dev", "test")}),
     "babi": tarred(
         {

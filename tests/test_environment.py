@@ -136,6 +136,7 @@ def test_notebooks_are_kept_without_outputs():
 
 
 def test_ruff_has_nothing_to_say():
-    command = [sys.executable, "-m", "ruff", "check", "--quiet", "."]
-    checked = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "-q", "."], cwd=PROJECT, capture_output=True, text=True
+    )
     assert checked.returncode == 0, checked.stdout

@@ -16,7 +16,7 @@ import pytest
 from lib import datasets
 from lib.datasets import DataError, word_vectors
 from lib.datasets.corpus import SPECIALS, Vocabulary
-from tests.official import ARCHIVES, MODEL
+from tests.official import ARCHIVES, MODEL, review_of
 from tests.web import BREAK_OFF, served, tarred, zipped
 from tools.fetch import install
 from tools.fetch.__main__ import main
@@ -184,14 +184,11 @@ def test_every_source_has_an_archive_here_and_a_way_to_prepare_it_and_cards_name
 
 
 def test_records_say_what_the_official_files_say(prepared):
-    assert records(prepared / "sst", "dev")[:2] == [
-        {"text": "It 's ( 8\xa01/2 )", "label": 1},
-        {"text": "1/2 bad acting", "label": 0},
-    ]
+    sst = records(prepared / "sst", "dev")[:2]
+    assert sst == [{"text": "It 's ( 8\xa01/2 )", "label": 1}, {"text": "1/2 bad acting", "label": 0}]
     reviews = records(prepared / "imdb", "train")
     assert [one["id"] for one in reviews][38:41] == ["train/pos/38_9", "train/pos/39_9", "train/neg/0_2"]
-    text = "Review 0 <br />, quite pos and é, and so on. "
-    assert reviews[0] == {"id": "train/pos/0_9", "text": text, "label": 1, "rating": 9}
+    assert reviews[0] == {"id": "train/pos/0_9", "label": 1, "rating": 9} | {"text": review_of(0, "pos")}
     text = 'Some "text" \\\\and more.'
     assert records(prepared / "agnews4", "test")[0] == {"text": f"A title {text}", "description": text, "label": 2}
     assert [one["label"] for one in records(prepared / "snli", "dev")] == [2, 1]
@@ -203,6 +200,9 @@ def test_records_say_what_the_official_files_say(prepared):
     assert third["context"] == ["Sandra went to the garden."]
     film = records(prepared / "eraser_movies", "dev")[0]
     assert film["text"].split()[6:8] == ["not", "worth"] and film["label"] == 0 and film["rationale"] == [[6, 8]]
+    texts = {"original": 'A "dull" film, and I saw all of it.', "revised": "A fine film, and I saw all of it."}
+    pair = texts | {"pair": 4, "original_label": 0, "revised_label": 1}
+    assert records(prepared / "imdb_counterfactual", "test") == [pair]
     posts = [one for split in ("train", "dev", "test") for one in records(prepared / "20news", split)]
     assert len(posts) == 44
     assert "The rec.sport.hockey game 3 was good, and all of us saw it.\n" in {one["text"] for one in posts}

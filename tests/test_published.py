@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import papers
 from lib.quantity import RUN_COLUMNS, tau_name, title_of, unit_of
 from papers import published, show
 from tools.summary.answer import counts_by_paper
@@ -23,7 +22,7 @@ def ours(**changes) -> pd.DataFrame:
 
 def test_the_table_is_whole_and_unique():
     frame = published.table()
-    assert len(frame) == 1190 and set(frame["paper"]) == set(papers.TITLES) - {"ours2026"}
+    assert len(frame) == 1190 and set(frame["paper"]) == set(published.TITLES) - {"ours2026"}
     assert not frame.duplicated(["paper", "table", *published.KEYS]).any()
     assert frame["value"].notna().all() and (frame.drop(columns="sd").notna()).all(axis=None)
     assert set(published.table("jain2019", "sst")["paper"]) == {"jain2019"}

@@ -40,12 +40,12 @@ def small() -> Answer:
 
 
 def test_numbers_are_looked_up_by_the_ids_of_findings(small):
-    assert small.interval("J1 sst") == ".31 [.29, .33]" and small.runs("J1 sst") == 3
+    assert small.interval("J1 sst") == ".31 [.29, .33]" and small.row("J1 sst")["runs"] == 3
     assert small.interval("W1 sst") == "+.004 (1 run)"
     assert small.interval("S3 sst FLAN-rnn").startswith("2.34 [2.07, ")
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
     assert small.ends("J6", "sst", percent=True) == "51"
-    assert small.word("J6 sst") == "yes"
+    assert small.row("J6 sst")["word"] == "yes"
     assert show.number(10.25, FINDINGS["S3"]) == "10.25" and "Ours" not in small.same("J6 sst"), "it is not printed"
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
     assert small.ends("J6", "sst imdb", percent=True) == "50 to 51" and small.ends("J1", "sst sst") == ".31"
@@ -67,7 +67,7 @@ def test_a_sentence_stands_while_its_findings_have_their_words(small):
     assert small.leans("J6 sst = yes, J6 imdb = yes", lambda: f" {sentence} ") == ""
     assert small.failed == [f"J6 imdb: {sentence}"]
     assert small.leans("J6 agnews = yes", lambda: sentence) == "", "its model is left out"
-    assert small.word("J6 agnews") == "" and len(small.failed) == 2
+    assert small.row("J6 agnews")["word"] == "" and len(small.failed) == 2
     assert small.leans("J6 snli = yes", lambda: sentence) == "" and "J6 snli" in small.failed[2]
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -135,6 +135,21 @@ def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
             yield texts | {"label": classes.index(gold)}
 
 
+def revised(unpacked: Path, source: Source) -> Splits:
+    """Rows of sentiment, text and number of the pair: first the review as it was, then as people edited it."""
+    splits = {}
+    for split in ("train", "dev", "test"):
+        lines = (line + "\n" for _, line in lines_of(one_file(unpacked, f"{split}_paired.tsv")))
+        pairs = {}
+        for sentiment, text, number in islice(csv.reader(lines, delimiter="\t", strict=True), 1, None):
+            pairs.setdefault(int(number), []).append((text, source.classes.index(sentiment.lower())))
+        names = ("original", "original_label", "revised", "revised_label")
+        splits[split] = [
+            {"pair": number} | dict(zip(names, (*one, *other), strict=True)) for number, (one, other) in pairs.items()
+        ]
+    return splits
+
+
 def babi(unpacked: Path, source: Source, task: int) -> Splits:
     """Stories of numbered lines; a line with tabs is a question, its answer, and the lines that support it.
 
@@ -160,6 +175,7 @@ def _questions(path: Path) -> Iterator[dict]:
 
 
 SPLITS = {"sst": sst, "imdb": imdb, "20news": newsgroups, "agnews": agnews, "eraser_movies": movies, "snli": snli}
+SPLITS |= {"imdb_counterfactual": revised}
 VECTORS = {"glove": (100, "<f2"), "spacy": (300, "<f2")}  # size, and how it is kept
 
 

@@ -17,7 +17,7 @@ class Source:
     licence: str
     citation: str
     page: str  # where its authors describe it
-    makes: tuple[str, ...]  # the folders or files it becomes in the data folder
+    makes: tuple[str, ...]  # the folders or files it becomes in the data folder; by default a folder of its name
     url: str  # of its one file
     digest: str | None = None  # of that file, "sha256:..." or "md5:..."; None: not publicly known
     classes: tuple[str, ...] = ()
@@ -37,4 +37,4 @@ class Source:
 def sources() -> dict[str, Source]:
     """All records of sources.toml, by name."""
     tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: Source(name, **table) for name, table in tables.items()}
+    return {name: Source(name, **{"makes": (name,)} | table) for name, table in tables.items()}

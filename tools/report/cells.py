@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from html import escape
 from itertools import count
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -115,19 +114,21 @@ def formula(latex: str, display: str) -> str:
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """The templates; every value is escaped, unless a template marks it as safe."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+def environment(folder: Path = TEMPLATES) -> jinja2.Environment:
+    """The templates of a folder and of reports; in HTML every value is escaped, unless a template marks it as safe."""
+    loader, escaped = jinja2.FileSystemLoader([folder, TEMPLATES]), jinja2.select_autoescape(["html.j2"])
+    return jinja2.Environment(loader=loader, autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=True)
 
 
 def figure(spec: dict[str, Any], number: int) -> str:
     """One chart as HTML: its title as a caption, which breaks into lines, and its specification.
 
-    A single view is drawn as wide as the page, several in the width that they have.
+    A single view is drawn as wide as the page, several in the width that they have. Fractions have five digits: more
+    cannot be seen, and they are most of a page.
     """
     several = SEVERAL_VIEWS & set(spec) or {"row", "column", "facet"} & set(spec.get("encoding", {}))
-    spec, single = rounded(spec), not several and not isinstance(spec.get("width"), dict)
+    single = not several and not isinstance(spec.get("width"), dict)
+    spec = json.loads(json.dumps(spec, default=str), parse_float=lambda number: float(f"{float(number):.5g}"))
     title = spec.pop("title", "")
     title = title if isinstance(title, dict) else {"text": title}
     words = {name: title.get(name) or "" for name in ("text", "subtitle")}
@@ -137,15 +138,6 @@ def figure(spec: dict[str, Any], number: int) -> str:
     spec |= {"width": "container"} if single else {}
     template = environment().get_template("figure.html.j2")
     return template.render(words, number=number, single=single, chart=json_for_html(spec))
-
-
-def rounded(value: Any) -> Any:
-    """A copy of a specification whose fractions have five digits: more cannot be seen, and they are most of a page."""
-    if isinstance(value, dict):
-        return {name: rounded(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return float(f"{value:.5g}") if isinstance(value, float) and isfinite(value) else value
 
 
 def json_for_html(value: Any) -> str:

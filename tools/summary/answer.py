@@ -45,10 +45,6 @@ class Answer:
         row = self.row(key)
         return show.measured(row) + (f" ({row['runs']} run{'s' if row['runs'] > 1 else ''})" if row["runs"] < 3 else "")
 
-    def runs(self, key: str) -> int:
-        """How many runs it is of."""
-        return int(self.row(key)["runs"])
-
     def paper(self, key: str) -> str:
         """What the paper printed."""
         return show.number(show.printed(self.row(key)), FINDINGS[key.split()[0]])
@@ -89,7 +85,7 @@ class Answer:
         """A sentence, while it holds what it needs ("J6 sst = yes, J6 snli = no"); else "", and it is in `failed`."""
         pairs = [part.strip().rsplit(" = ", 1) for part in needs.split(",")]
         try:
-            wrong = [key for key, word in pairs if self.word(key) != word]
+            wrong = [key for key, word in pairs if self.row(key)["word"] != word]
             sentence = caller()
         except Missing as error:
             self.failed.append(str(error))
@@ -97,10 +93,6 @@ class Answer:
         if wrong:
             self.failed.append(f"{', '.join(wrong)}: {sentence.strip()}")
         return "" if wrong else sentence
-
-    def word(self, key: str) -> str:
-        """The word of a key; "" where its model is left out."""
-        return self.row(key)["word"]
 
     def compared(self) -> dict[str, str]:
         """Of the printed values that count how many have ours, and how many are what, in percent."""

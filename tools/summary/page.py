@@ -3,11 +3,9 @@
 import hashlib
 import sys
 from collections.abc import Iterable
-from functools import cache
 from html import escape
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 from nbconvert.filters import markdown2html
 
@@ -18,7 +16,7 @@ from lib.quantity import RUN_COLUMNS
 from papers import PAPERS, judge, published, results, show
 from papers.effects import FINDINGS
 from papers.paper import Paper
-from tools.report.cells import TEMPLATES, figure
+from tools.report.cells import TEMPLATES, environment, figure
 from tools.report.page import drawing_scripts, style
 from tools.summary.answer import Answer, Missing, counts_by_paper
 
@@ -58,18 +56,11 @@ def by_dataset(found: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     return rows.iloc[pd.Series(places).argsort(kind="stable")].drop_duplicates(["finding", "dataset"])
 
 
-@cache
-def environment() -> jinja2.Environment:
-    """The templates, which are Markdown; what stands in HTML is escaped by `papers.show`."""
-    loader = jinja2.FileSystemLoader([Path(__file__).parent, TEMPLATES])
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
 def render(template: str, of: Answer, **more) -> str:
     """A template with the answer's numbers; "" where one of them is missing, which `failed` names then."""
     given = {name: getattr(of, name) for name in dir(of) if not name.startswith("_")}
     try:
-        return environment().get_template(template).render(**given, **more)
+        return environment(Path(__file__).parent).get_template(template).render(**given, **more)
     except Missing as error:
         of.failed.append(str(error))
         return ""
