@@ -58,11 +58,9 @@ class Finding:
         return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
 
 
-OF_KIND = {  # what effects of a kind have, unless their entry says otherwise
-    "score": {"unit": "F1"},
-    "correlation": {"unit": "rho", "d": 0.1},
-    "trend": {"unit": "tau-b", "d": 0.0, "bounds": (-1.0, 1.0)},
-}
+# What effects of a kind have, unless their entry says otherwise.
+OF_KIND = {"score": {"unit": "F1"}, "correlation": {"unit": "rho", "d": 0.1, "bounds": (-1.0, 1.0)}}
+OF_KIND["trend"] = {"unit": "tau-b", "d": 0.0, "bounds": (-1.0, 1.0)}
 
 
 def read(path: Path = SOURCE) -> dict[str, Finding]:

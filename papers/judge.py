@@ -13,9 +13,10 @@ import pandas as pd
 from lib.analysis.statistics import FEW, interval, mean_over
 from papers.effects import FINDINGS, MODEL, Finding
 
-YES, NO, NONE, OPEN = WORDS = ("yes", "no", "none", "can't tell")
+YES, NO, NONE, OPEN = ("yes", "no", "none", "can't tell")
 MAIN = ["finding", "model", *MODEL, "effect", "low", "high", "chance", "runs", "n", "word", "left_out", "vectors"]
-SECOND = ["effect", "low", "high", "runs", "word", "vectors"]
+NUMBERS = dict.fromkeys(("effect", "low", "high"), float)
+SECOND = [*NUMBERS, "runs", "word", "vectors"]
 FOUND = [*MAIN, *(f"second_{name}" for name in SECOND)]
 
 
@@ -33,7 +34,7 @@ def judge(effects: pd.DataFrame, these_models: bool = False) -> pd.DataFrame:
     for (second, name, *_), rows in groups.items():
         parts[second] += [judge_model(FINDINGS[name], rows, these_models)] if name in FINDINGS else []
     main = sorted(parts[False], key=lambda row: [*FINDINGS].index(row["finding"]))
-    found, second = (pd.DataFrame(rows, columns=MAIN) for rows in (main, parts[True]))
+    found, second = (pd.DataFrame(rows, columns=MAIN).astype(NUMBERS) for rows in (main, parts[True]))
     return found.join(second[second["left_out"].eq("")].set_index(keys)[SECOND].add_prefix("second_"), on=keys)
 
 

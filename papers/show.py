@@ -174,7 +174,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     others = ["other data:"] if rows == "dataset" and own.any() and not own.all() else []
     places = list(dict.fromkeys([*same.loc[own, rows], *others, *same[rows]]))
     more = {"word": same["word"].replace("", "measured"), "printed": [*map(printed, same.to_dict("records"))]}
-    more["second_word"] = same["second_word"].replace("", "measured")
+    more["second_word"] = same["second_word"].fillna("").replace("", "measured")
     data = same[["effect", "low", "high", "chance", "runs", "second_effect"]].assign(row=same[rows], **more)
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
     axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
