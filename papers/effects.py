@@ -78,7 +78,7 @@ FINDINGS = read()
 # The values of a column that findings speak of: an encoder that none of them names is one's own.
 KNOWN = {name: {value for one in FINDINGS.values() for value in one.shows.get(name, ())} for name in MODEL}
 KNOWN["encoder"] |= {"bilstm", "average", "conv", "transformer", "flan-noenc", "han-noenc"}
-KNOWN["variant"] |= {"base", "concat", "residual", "adversary", "uniform", "tying_with_learned_embeddings"}
+KNOWN["variant"] |= {"base", "frozen", "concat", "residual", "adversary", "uniform", "tying_with_learned_embeddings"}
 KNOWN["attention"] |= {"dot"}
 KNOWN["projection"] |= {"sparsemax", "sparsegen"}
 
