@@ -119,11 +119,10 @@ def test_no_tracked_file_names_this_machine_or_a_registry():
 
 
 def test_no_raw_data_is_tracked_and_reports_only_where_they_are_kept():
-    names = {str(path.relative_to(PROJECT)) for path in tracked()}
-    of_data = {f"data/{name}" for name in ("README.md", "published.csv", "differences.csv")}
-    assert {name for name in names if name.startswith("data/")} <= of_data
-    folders = {str(Path(name).parent) for name in names if name.startswith("reports/")}
-    assert folders <= {"reports/results", "reports/rendered"}
+    names = {path.relative_to(PROJECT) for path in tracked()}
+    of_data = {Path("data", name) for name in ("README.md", "published.csv", "differences.csv")}
+    assert {name for name in names if name.parts[0] == "data"} <= of_data
+    assert {str(name.parent) for name in names if name.parts[0] == "reports"} <= {"reports/results", "reports/rendered"}
 
 
 def test_notebooks_are_kept_without_outputs():

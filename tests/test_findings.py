@@ -196,7 +196,7 @@ def test_what_other_word_vectors_give_is_a_hollow_point_of_the_same_row_and_no_f
     assert "second_effect" in hollow and "effect" not in hollow
     assert "Hollow: from other word vectors, b beside a." in chart["title"]["subtitle"]
     alone = show.forest(judge(effect_rows("J2", [0.2] * 6).assign(model=["L: a", "L: b"] * 3))).to_json(indent=None)
-    assert not any(words in alone for words in ("Hollow", '"second_effect:Q"', "NaN")) and '["a", "b"]' in alone
+    assert not any(words in alone for words in ("Hollow", '"field": "second_effect"', "NaN")) and '["a", "b"]' in alone
 
 
 def test_a_model_that_is_left_out_has_its_reasons_and_no_word():

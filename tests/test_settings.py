@@ -17,6 +17,7 @@ from tools.report.parameters import find_notebook
 def test_every_run_is_listed_once():
     runs = planned.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
+    assert {run.seed for run in planned.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def agnews(unpacked: Path, source: Source) -> Splits:
     """Rows of class 1..4, title and description, which `text` joins by a space."""
     splits = {}
     for split in ("train", "test"):
-        lines = (line + "\n" for _, line in lines_of(one_file(unpacked, f"{split}.csv")))
-        rows = [(int(number) - 1, title, words) for number, title, words in csv.reader(lines, strict=True)]
+        read = rows_of(one_file(unpacked, f"{split}.csv"))
+        rows = [(int(number) - 1, title, words) for number, title, words in read]
         splits[split] = [{"text": f"{title} {words}", "description": words, "label": n} for n, title, words in rows]
     return splits
 
@@ -137,13 +137,11 @@ def _pairs(path: Path, classes: tuple[str, ...]) -> Iterator[dict]:
 
 def revised(unpacked: Path, source: Source) -> Splits:
     """Rows of sentiment, text and number of the pair: first the review as it was, then as people edited it."""
-    splits = {}
+    splits, names = {}, ("original", "original_label", "revised", "revised_label")
     for split in ("train", "dev", "test"):
-        lines = (line + "\n" for _, line in lines_of(one_file(unpacked, f"{split}_paired.tsv")))
         pairs = {}
-        for sentiment, text, number in islice(csv.reader(lines, delimiter="\t", strict=True), 1, None):
+        for sentiment, text, number in islice(rows_of(one_file(unpacked, f"{split}_paired.tsv"), "\t"), 1, None):
             pairs.setdefault(int(number), []).append((text, source.classes.index(sentiment.lower())))
-        names = ("original", "original_label", "revised", "revised_label")
         splits[split] = [
             {"pair": number} | dict(zip(names, (*one, *other), strict=True)) for number, (one, other) in pairs.items()
         ]
@@ -221,6 +219,11 @@ def lines_of(path: Path) -> Iterator[tuple[str, str]]:
             if line.strip():
                 where = f"{path.parent.name}/{path.name}, line {number},"
                 yield where, decode(line, where).rstrip("\r\n")
+
+
+def rows_of(path: Path, delimiter: str = ",") -> Iterator[list[str]]:
+    """The rows of a file of comma or tab separated values."""
+    return csv.reader((line + "\n" for _, line in lines_of(path)), delimiter=delimiter, strict=True)
 
 
 def objects_of(path: Path) -> Iterator[dict]:
