@@ -27,8 +27,7 @@ def cores() -> int:
 def gpu_runs() -> int:
     """How many trainings and reports share a GPU: $GPU_RUNS, else one for each GB_OF_A_RUN of its free memory.
 
-    Raises:
-        ValueError: GPU_RUNS is no whole number from 1 up.
+    ValueError: GPU_RUNS is no whole number from 1 up.
     """
     if given := os.environ.get("GPU_RUNS"):
         return whole(given, "GPU_RUNS")
@@ -48,10 +47,7 @@ def run_all(function: Callable, tasks: Sequence[tuple], workers: int) -> Iterato
     """What function(*task) returns for every task, as each one ends, in at most `workers` processes.
 
     What they print appears at once. The first failure stops the others and is raised here, with the worker's traceback
-    as its cause.
-
-    Raises:
-        WorkerDied: a process was killed. Whatever a task raised.
+    as its cause. WorkerDied: a process was killed.
     """
     with parallel_config("loky", inner_max_num_threads=1):
         parallel = Parallel(workers, return_as="generator_unordered", batch_size=1)

@@ -1,10 +1,9 @@
 """How much of an experiment is run: `quick` for minutes on two cores, `paper` for the papers' sizes."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """Sizes of a run; None: no limit. Of texts with a question only the tokens are limited."""
 
     name: str

@@ -51,20 +51,14 @@ def project_the_rest(projection: Projection, scores: Tensor, mask: Tensor) -> Te
     return attention
 
 
-class Sparsegen(nn.Module):
+def sparsegen(strength: float) -> Projection:
     """sparsemax of scores / (1 - lambda) (Laha et al. 2018; Meister et al. 2021, Eq. 3).
 
     lambda 0 is sparsemax, towards 1 all attention is on one token, towards -inf it is equal.
     """
-
-    def __init__(self, strength: float):
-        super().__init__()
-        if not -math.inf < strength < 1:
-            raise ValueError(f"sparsegen's lambda is {strength}; allowed: below 1")
-        self.strength = strength
-
-    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return sparsemax(scores / (1 - self.strength), mask)
+    if not -math.inf < strength < 1:
+        raise ValueError(f"sparsegen's lambda is {strength}; allowed: below 1")
+    return lambda scores, mask: sparsemax(scores / (1 - strength), mask)
 
 
 class Entmax(nn.Module):
@@ -94,7 +88,7 @@ class Entmax(nn.Module):
 
 
 PROJECTIONS: dict[str, Projection] = {"softmax": softmax, "sparsemax": sparsemax, "uniform": uniform}
-WITH_NUMBER = {"sparsegen": Sparsegen, "entmax": Entmax}
+WITH_NUMBER = {"sparsegen": sparsegen, "entmax": Entmax}
 
 
 def projection(name: str) -> Projection:

@@ -116,17 +116,12 @@ def declare(name: str, unit: str, title: str | None = None, bounds: Bounds | Non
     return name
 
 
-def declared(name: str) -> Declared:
-    """The unit, title and bounds of a quantity; KeyError if it is not declared."""
+def unit_of(name: str) -> str:
+    """The unit of a quantity; KeyError if it is not declared."""
     if name not in _REGISTRY:
         how = f"measure it as a Quantity, or declare({name!r}, unit) from lib.quantity, with '1' for no unit"
         raise KeyError(f"the quantity {name!r} is not declared: {how}")
-    return _REGISTRY[name]
-
-
-def unit_of(name: str) -> str:
-    """The unit of a quantity; KeyError if it is not declared."""
-    return declared(name).unit
+    return _REGISTRY[name].unit
 
 
 def bounds_of(name: str) -> Bounds:

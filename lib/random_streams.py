@@ -23,10 +23,8 @@ def bits(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
 
 def normal(stream: np.ndarray, counter: np.ndarray) -> np.ndarray:
     """Standard normal numbers (Box & Muller), as the arguments broadcast."""
-    first, second = (
-        (bits(stream, 2 * counter.astype(np.uint64) + np.uint64(k)) >> np.uint64(11)).astype(np.float64) / 2**53
-        for k in (0, 1)
-    )
+    pair = (bits(stream, 2 * counter.astype(np.uint64) + np.uint64(k)) for k in (0, 1))
+    first, second = ((one >> np.uint64(11)).astype(np.float64) / 2**53 for one in pair)
     return np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
 
 

@@ -17,7 +17,6 @@ REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")
 MISSING = {
     "data": "real data (set DATA_HOME to its folder)",
     "browser": "a browser (install Chromium, or set BROWSER_PATH)",
-    "transformers": "the package transformers (pip install transformers)",
     "gpu": "a GPU that torch can use",
 }
 OPTIONAL = ("gpu",)  # reported where it is missing, never a failure: few machines have one
@@ -95,10 +94,7 @@ def forked_kernels():
 def transformers() -> ModuleType:
     """The package, which downloads nothing here."""
     os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        return import_module("transformers")
-    except ImportError:
-        _missing("transformers")
+    return import_module("transformers")
 
 
 @pytest.fixture(scope="session")

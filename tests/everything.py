@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import small
 import test_hierarchical as documents
-import test_own_model as own
 import test_questions as questions
-import torch
+from test_own_model import pooled
 from torch import nn
 
 from lib import importance, interventions
@@ -58,11 +57,6 @@ OF_TEXTS = [
     quantity("integrated_gradients", importance.integrated_gradients, steps=3, baseline="unknown"),
 ]
 EXACT = [interventions.adversary(0.05), interventions.adversary_by_chance(0.05, draws=2)]
-
-
-def pooled() -> nn.Module:
-    torch.manual_seed(0)
-    return own.Pooled().double().eval()
 
 
 def texts() -> Batch:

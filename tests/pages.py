@@ -14,14 +14,8 @@ class Visit:
 
 
 @contextmanager
-def visit(
-    chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True, linked: Path | None = None
-):
-    """A file in a fresh context of the browser, when all its charts are drawn; closed with the block.
-
-    Args:
-        linked: the page that a click there may open.
-    """
+def visit(chromium, file: Path, scheme: str = "light", width: int = 1280, script: bool = True):
+    """A file in a fresh context of the browser, when all its charts are drawn; closed with the block."""
     size = {"width": width, "height": 800}
     context = chromium.new_context(offline=True, color_scheme=scheme, viewport=size, java_script_enabled=script)
     page = context.new_page()
@@ -29,7 +23,7 @@ def visit(
     page.on("console", lambda message: seen.wrong.append(f"console {message.type}: {message.text}"))
     page.on("pageerror", lambda error: seen.wrong.append(f"error: {error}"))
     page.on("dialog", lambda dialog: (seen.wrong.append("dialog"), dialog.dismiss()))
-    allowed = ("data:", *(one.as_uri() for one in (file, linked) if one))
+    allowed = ("data:", file.as_uri())
     page.on("request", lambda request: request.url.startswith(allowed) or seen.wrong.append(f"asked for {request.url}"))
     page.goto(file.as_uri(), timeout=60_000)
     if script and page.locator("[data-chart]").count():

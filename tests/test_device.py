@@ -59,20 +59,15 @@ def marked(split: Split) -> Split:
 
 def corpus_of(run: Run) -> Corpus:
     """Ten small texts, the same in all three splits."""
-    made = {
-        "planted": lambda: marked(small.split(range(1, 11))),
-        "planted-documents": lambda: documents.documents(documents.CUTS * 2),
-    }
-    split = made.get(run.dataset, lambda: questions.split())()
+    split, classes = marked(small.split(range(1, 11))), ("0", "1")
+    if run.dataset == "planted-documents":
+        split = documents.documents(documents.CUTS * 2)
     if run.dataset == "snli":
+        split, classes = questions.split(), ("0", "1", "2")
         labelled = tuple(replace(one, label=number % 3) for number, one in enumerate(split.instances))
         split = replace(split, instances=labelled)
-    classes = ("0", "1", "2") if run.dataset == "snli" else ("0", "1")
     parts = {name: replace(split, name=name) for name in ("train", "dev", "test")}
     return Corpus(run.dataset, "", classes, split.vocabulary, **parts, checksum=run.dataset)
-
-
-# where tensors live
 
 
 @pytest.mark.parametrize("name", everything.MODELS)
@@ -102,7 +97,7 @@ def test_a_checkpoint_is_read_onto_the_device(monkeypatch, tmp_path):
         model, given = small.model().float().to(device), small.batch(range(1, 11)).to(device)
         optimizer = fitting.adam(model, 1e-5, 1e-3)
         cache.restore_checkpoint(tmp_path / "c", model, optimizer)
-        losses = fitting.train_epoch(model, [given], optimizer, Classification(given.label.cpu(), 1).losses, "sum")
+        losses = fitting.train_epoch(model, [given], optimizer, Classification(given.label.cpu(), 1), "sum")
         cache.save_checkpoint(tmp_path / "c", model, optimizer, {}, [])
         return losses
 
@@ -138,9 +133,6 @@ def test_the_make_believe_device_refuses_what_cuda_refuses(monkeypatch):
         for wrong in (lambda: one + torch.ones(3), lambda: torch.ones(3)[one.long()], lambda: one.numpy()):
             with pytest.raises((RuntimeError, TypeError), match="same device|Tensor.cpu"):
                 wrong()
-
-
-# what cuDNN's recurrent layers cannot do
 
 
 def test_gradients_are_enabled_in_one_module_alone():

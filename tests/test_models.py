@@ -13,16 +13,19 @@ from lib.models.check_interface import check_interface
 from lib.models.transformer import Transformer
 
 KINDS = [(encoder, attention) for encoder in ENCODERS for attention in ATTENTIONS]
-FROZEN = {"frozen": (lambda: small.model(frozen=True), small.batch)}
+OTHERS = {"frozen": (lambda: small.model(frozen=True), small.batch)}
+OTHERS |= {"single precision": (lambda: small.model().float(), small.batch)}
 REGISTERED = {f"{' '.join(kind)}": (partial(small.model, *kind), small.batch) for kind in KINDS}
-EVERY = {name: (make, texts) for name, (make, texts, _) in everything.MODELS.items()} | FROZEN | REGISTERED
+EVERY = {name: (make, texts) for name, (make, texts, _) in everything.MODELS.items()} | OTHERS | REGISTERED
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_model_has_the_interface(name):
+def test_every_model_has_the_interface_and_the_check_leaves_it_as_it_was(name):
     """Whatever the padding, the other texts and the attention: lib.models.check_interface."""
     make, texts = EVERY[name]
-    check_interface(make(), texts())
+    tested = make().train()
+    check_interface(tested, texts())
+    assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
 
 
 def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():

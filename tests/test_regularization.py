@@ -15,11 +15,11 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, f1_score, mutual_info_score
 from torch.nn import functional
 
-from lib.analysis import add_average_precision, classification, effects_between
+from lib.analysis import add_average_precision, classification
 from lib.analysis import information as information_of_runs
 from lib.analysis.dev import every_weight, weigh
 from lib.analysis.rationale import average_precision
-from lib.analysis.summaries import DROPS, FRAGILITY, add_sureness, beside_base, rank_correlation
+from lib.analysis.summaries import FRAGILITY, add_sureness, beside_base, rank_correlation
 from lib.analysis.word_states import information_difference, jackknife_error, summary, without_parts, word_states
 from lib.datasets.batches import collate
 from lib.datasets.corpus import SPECIALS
@@ -192,16 +192,6 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
     assert measured.loc[list(FRAGILITY), "value"].tolist() == pytest.approx(np.mean(values, axis=0))
 
 
-def test_a_difference_of_fragility_pairs_texts_and_seeds():
-    base, between = answers(), ({"variant": "tying"}, {"variant": "base"})
-    answered = base[["label", "under_permuted"]].itertuples(index=False)
-    worse = [np.where(np.arange(6) < 5, 1 - label, order) for label, order in answered]
-    both = pd.concat([base, base.assign(variant="tying", under_permuted=worse)])
-    row = effects_between(both, ["f1", *DROPS], between)[2]
-    own, tied = classification(both, ["f1_drop_permuted"])["value"]
-    assert row.interval()[1] < 0 and row.value == pytest.approx(tied - own)
-
-
 def test_mutual_information_has_its_closed_forms():
     random = np.random.default_rng(0)
     labels = np.repeat(np.arange(8), 50)
@@ -334,14 +324,3 @@ def test_every_weight_is_measured_on_test_and_kept_apart():
         assert of[at, "f1"] == pytest.approx(evaluate(model.model, model.batches("test"))["f1"])
     row = {"variant": "tying", "seed": 0, "series": "delta", "at": 1.0}
     assert recipe_text(row, runs[1:]) == recipe_text(row | {"series": ""}, runs[:1])
-
-
-def test_a_text_counts_in_the_seeds_in_which_both_models_have_it():
-    base, random = answers(texts=60), np.random.default_rng(0)
-    tied = base.assign(variant="tying", prediction=random.permutation(base["prediction"]))
-    both = pd.concat([base, tied]).assign(token_probability_mean=random.random(2 * len(base)))
-    right = both[both["label"] == both["prediction"]]
-    row = effects_between(right, ["token_probability_mean"], ({"variant": "tying"}, {"variant": "base"}))[0]
-    joined = right.pivot(index=["seed", "instance"], columns="variant", values="token_probability_mean").dropna()
-    assert row.value == pytest.approx((joined["tying"] - joined["base"]).groupby("seed").mean().mean())
-    assert row.n == joined.index.get_level_values("instance").nunique()

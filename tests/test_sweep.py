@@ -94,10 +94,8 @@ def test_a_line_is_printed_as_each_job_ends_and_failures_name_their_logs(tmp_pat
     ended.set()
     plan.report_progress(made, tmp_path, terminal, ended)
     assert terminal.getvalue() == "1 of 2 jobs, 0 s · planted bilstm\n"
-    assert plan.failures(made, tmp_path) == [
-        "r was not made: No data.",
-        f"logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}",
-    ]
+    logs = f"logs: {tmp_path / 'logs'}, {tmp_path / 'snakemake.log'}"
+    assert plan.failures(made, tmp_path) == ["r was not made: No data.", logs]
 
 
 @pytest.mark.parametrize(

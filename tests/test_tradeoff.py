@@ -11,21 +11,15 @@ from scipy.spatial.distance import jensenshannon
 from lib.analysis import adversaries, attention_on_rationale, attention_weights, mean_effect, measure
 from lib.analysis.adversaries import error_of_pairs, measure_versus_base, points, seed_distances
 from lib.datasets.batches import batches
+from lib.training import Run
 
 RUN = {"dataset": "planted", "encoder": "bilstm", "attention": "additive", "projection": "softmax", "layers": 1}
 
 
-class Named(SimpleNamespace):
-    """A run, as good a key as any."""
-
-    __hash__ = object.__hash__
-
-
-def trained(seed: int, variant: str = "base", **options) -> SimpleNamespace:
+def trained(seed: int) -> SimpleNamespace:
     """What measure_versus_base needs of a trained run."""
-    run = Named(**RUN, variant=variant, seed=seed, base=None, option=options.get)
+    run, model = Run(**RUN, seed=seed), small.model(seed=seed).float()
     corpus = SimpleNamespace(test=small.split(), checksum="one", classes="ab")
-    model = small.model(seed=seed).float()
     return SimpleNamespace(run=run, model=model, corpus=corpus, batches=lambda split, size: batches(corpus.test, size))
 
 

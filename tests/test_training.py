@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -286,7 +286,7 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
         torch.manual_seed(0)
         order = untrained.batches("train", 10, (0, 0))
-        scores = fitting.train_epoch(model, order, optimizer, losses, "sum", None, task.adds_up)
+        scores = fitting.train_epoch(model, order, optimizer, Mock(losses=losses, adds_up=task.adds_up), "sum")
         scores |= task.scores(model, corpus.dev, untrained.batches("dev", 10))
         return task.adds_up, model.state_dict(), scores, sizes
 

@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
-from lib.analysis.statistics import Effect, bootstrap, exact_limits, number_by_seed, standard_error
+from lib.analysis.statistics import Effect, bootstrap, number_by_seed, standard_error
 from lib.analysis.summaries import DRAWS, configurations, seed_table, summarise
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, declare, title_of
 
@@ -209,5 +210,8 @@ def counted_models(values: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame
         "the gradient's top item flips fewer decisions than attention's": top["gradient"] < top["attention"],
         "gradient × attention's top item flips more": top["product"] > top["attention"],
     }
-    found = [(what, f"{so.sum()} of {len(so)}", *exact_limits(so)) for what, so in counts.items()]
+    found = []
+    for what, so in counts.items():  # limits by Clopper & Pearson (1934)
+        limits = binomtest(int(so.sum()), len(so)).proportion_ci() if len(so) else (0.0, 1.0)
+        found.append((what, f"{so.sum()} of {len(so)}", *limits))
     return pd.DataFrame(found, columns=["what", "models", "low", "high"])

@@ -58,13 +58,6 @@ def interval(value: float, se: float, runs: np.ndarray, texts: float = inf) -> t
     return value - half, value + half
 
 
-def exact_limits(holds: Sequence[bool]) -> tuple[float, float]:
-    """The 95% interval of the share that holds (Clopper & Pearson 1934)."""
-    n, k, tail = len(holds), int(np.sum(holds)), (1 - LEVEL) / 2
-    low = special.betaincinv(k, n - k + 1, tail) if k else 0.0
-    return float(low), float(special.betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
-
-
 def quantile(df: float) -> float:
     """The upper quantile of Student's t for an interval of LEVEL, elementwise."""
     return special.stdtrit(df, (1 + LEVEL) / 2)

@@ -6,18 +6,9 @@ from math import inf, nan, sqrt
 import numpy as np
 import pandas as pd
 
+from lib.analysis import statistics
 from lib.analysis.measuring import quantity_columns, undefined
-from lib.analysis.statistics import (
-    Effect,
-    Statistic,
-    estimate,
-    interval,
-    mean_over,
-    number_by_seed,
-    quantile,
-    weighted_f1,
-    weighted_mean,
-)
+from lib.analysis.statistics import Effect, Statistic, estimate, weighted_f1, weighted_mean
 from lib.quantity import RUN_COLUMNS, bounds_of, unit_of
 
 DRAWS = 1000  # of the bootstrap
@@ -89,8 +80,8 @@ def summary_row(effect: Effect) -> dict[str, object]:
 
 def intervals(value: float, se: float, runs: np.ndarray, bounds: Sequence) -> dict[str, float]:
     """low, high over texts and runs, low_texts, high_texts over texts; clipped to the bounds. Elementwise."""
-    half = se * quantile(inf)
-    ends = np.clip((*interval(value, se, runs), value - half, value + half), *bounds).tolist()
+    half = se * statistics.quantile(inf)
+    ends = np.clip((*statistics.interval(value, se, runs), value - half, value + half), *bounds).tolist()
     return dict(zip(("low", "high", "low_texts", "high_texts"), ends, strict=True))
 
 
@@ -130,7 +121,7 @@ def score_statistic(names: Sequence[str]) -> Statistic:
         f1 = weighted_f1(weights, label[:, 0], answers, max(2, int(table.max()) + 1))  # (draw, seed, answer)
         scores = {"accuracy": weighted_mean(weights, right), "f1": f1[..., 0]}
         if f1.shape[-1] > 1:
-            other = {"uniform": f1[..., 1], "permuted": mean_over(2, f1[..., 2:])}
+            other = {"uniform": f1[..., 1], "permuted": statistics.mean_over(2, f1[..., 2:])}
             scores |= {f"f1_{name}": value for name, value in other.items()}
             scores |= {f"f1_drop_{name}": value - f1[..., 0] for name, value in other.items()}
         return np.stack([scores[name] for name in names], axis=1)
@@ -202,7 +193,7 @@ def rank_correlation(instances: pd.DataFrame, columns: Sequence[str]) -> Effect:
     by_run = both.groupby("seed")[list(columns)].corr("spearman")[columns[1]].xs(columns[0], level=1)
     mean, n = float(by_run.mean()), both["instance"].nunique()
     se = (1 - mean**2) * sqrt((1 + mean**2 / 2) / (n - 3)) if n > 3 else nan
-    return Effect(" / ".join(columns), mean, number_by_seed(by_run.index, by_run.to_numpy()), se, n)
+    return Effect(" / ".join(columns), mean, statistics.number_by_seed(by_run.index, by_run.to_numpy()), se, n)
 
 
 def add_sureness(instances: pd.DataFrame) -> pd.DataFrame:

@@ -10,20 +10,12 @@ from lib.analysis.summaries import with_class_names
 from lib.charts.theme import Empty, caption_of_rows, dashed_line, facets, or_a_sentence, panels, series_color, titled
 from lib.quantity import JSD_BOUNDS, title_of, unit_of
 
+ALIKE = "1: both rank a text's tokens alike; 0: as chance would."
+APART = "Right: an attention that shares almost nothing with the model's own gives the same prediction. "
+APART += "The dashed line is the most that is possible, ln 2 = .693 nats."
 AXES = {  # of a unit: the title of the x axis, the edges of the bins, the ticks, and what to see
-    "tau-b": (
-        "Kendall tau-b",
-        np.linspace(-1, 1, 21),
-        [-1, 0, 1],
-        "1: both rank a text's tokens alike; 0: as chance would.",
-    ),
-    "nats": (
-        "JSD (nats)",
-        np.linspace(*JSD_BOUNDS, 29),
-        [0, 0.2, 0.4, 0.6],
-        "Right: an attention that shares almost nothing with the model's own gives the same prediction. "
-        "The dashed line is the most that is possible, ln 2 = .693 nats.",
-    ),
+    "tau-b": ("Kendall tau-b", np.linspace(-1, 1, 21), [-1, 0, 1], ALIKE),
+    "nats": ("JSD (nats)", np.linspace(*JSD_BOUNDS, 29), [0, 0.2, 0.4, 0.6], APART),
 }
 BINS = ("0 – .25", ".25 – .5", ".5 – .75", ".75 – 1")  # of the largest weight; the last holds 1 too
 HOW_TO_READ_BOXES = "Box: the middle half of the texts; line: texts at most 1.5 times its height away from it."

@@ -32,8 +32,7 @@ def negative_differences(instances: pd.DataFrame, title: str, see: str) -> alt.T
     by_encoder, edges = rows.groupby("encoder", sort=False), np.linspace(0, 1, 11)
     bins = [binned(of.loc[of["jsd"] < 0, "attention"], edges).assign(encoder=encoder) for encoder, of in by_encoder]
     x = alt.X("start:Q", bin="binned", title="difference of attention", axis=alt.Axis(format=".1f", tickCount=5))
-    bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True)
-    bars = bars.encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"))
+    bars = alt.Chart().mark_bar(color=COLORS[0], tooltip=True).encode(x, alt.X2("end"), alt.Y("texts:Q", title="texts"))
     return titled(facets(pd.concat(bins), [bars], "encoder", height=90), title, [see, caption_of_rows(instances)])
 
 

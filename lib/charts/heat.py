@@ -29,6 +29,5 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str, no
     layers = [chart.mark_rect(color=COLORS[0]).encode(shade)]
     for text, below, size in (("value", -5, 12), ("interval", 8, 9)):
         layers.append(chart.mark_text(fontSize=size, dy=below).encode(color=ink, text=f"{text}:N"))
-    panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32))
-    panel = panel.properties(width=WIDTH - NAMES)
+    panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32), width=WIDTH - NAMES)
     return titled(panel.facet(facet=in_order(alt.Facet, by), columns=1), title, [see, note])

@@ -56,12 +56,9 @@ def collate(split: Split, instances: np.ndarray) -> Batch:
     """The named instances of a split (positions) as one batch."""
     where, lengths = _places(split.encoded[1], instances)
     inside = where >= 0
-    batch = Batch.of(
-        torch.from_numpy(np.where(inside, split.encoded[0][where], PAD)),
-        torch.from_numpy(lengths),
-        torch.from_numpy(split.labels[instances]),
-        torch.from_numpy(np.asarray(instances, dtype=np.int64)),
-    )
+    tokens = np.where(inside, split.encoded[0][where], PAD)
+    parts = tokens, lengths, split.labels[instances], np.asarray(instances, dtype=np.int64)
+    batch = Batch.of(*map(torch.from_numpy, parts))
     if split.sentences is not None:
         batch = replace(batch, sentence=torch.from_numpy(np.where(inside, split.sentences[where], -1)))
     if split.queries is not None:

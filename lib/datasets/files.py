@@ -99,19 +99,13 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     """A file's content, unpacked where its name says gzip; DataError: damaged, empty, or more than `most` MB."""
     with soundly_read(path):
         size = path.stat().st_size
-        refuse_more(path, size / 2**20, most, "MB")
         if not size:  # as /proc says of its files, which may never end
             raise DataError(f"{path} is empty")
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-            content = file.read(most * 2**20 + 1)
-    refuse_more(path, len(content) / 2**20, most, "MB")
+            content = file.read(most * 2**20 + 1) if size <= most * 2**20 else b""
+    if max(size, len(content)) > most * 2**20:
+        raise DataError(f"{path} has more than {most:,} MB; take a part of it")
     return content
-
-
-def refuse_more(path: Path, number: float, most: int, unit: str) -> None:
-    """DataError for a file of more than can be read in the memory of a usual machine."""
-    if number > most:
-        raise DataError(f"{path} has more than {most:,} {unit}; take a part of it")
 
 
 def decode(content: bytes, where: str) -> str:

@@ -199,12 +199,8 @@ def content_words() -> list[str]:
 REVIEWS = f"Made-up reviews of the lengths of SST in few words, their right explanation known; see {MADE_BY}."
 DOCUMENTS = f"Made-up texts of several sentences, one of which decides; see {MADE_BY}."
 _spec = partial(Spec, options=asdict(Options()), dials=Options)
+_documents = partial(read, partial(records, documents=True), "Planted documents")
 SPECS = (
     _spec("planted", partial(read, records, "Planted reviews"), REVIEWS),
-    _spec(
-        "planted-documents",
-        partial(read, partial(records, documents=True), "Planted documents"),
-        DOCUMENTS,
-        sentences=True,
-    ),
+    _spec("planted-documents", _documents, DOCUMENTS, sentences=True),
 )

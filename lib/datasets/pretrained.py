@@ -44,7 +44,7 @@ def library() -> ModuleType:
 
 
 def recorded_attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, recorder=None, **options):
-    """The "eager" attention function of transformers; a recorder that has `attend` gives the heads' output.
+    """The "eager" attention function of transformers, with `recorder`.
 
     To one that is a list the weights of each layer are added, (batch, head, word, word).
     """
@@ -52,10 +52,38 @@ def recorded_attention(module, query, key, value, attention_mask, scaling=None, 
     scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     scores = scores if attention_mask is None else scores + attention_mask
     weights = nn.functional.dropout(scores.softmax(dim=-1), p=dropout, training=module.training)
+    return attended(recorder, scores, weights, value).transpose(1, 2).contiguous(), weights
+
+
+def attended(recorder, scores: Tensor, weights: Tensor, value: Tensor) -> Tensor:
+    """The heads' output (batch, head, word, size), as a recorder with `attend` gives it; a list is told the weights."""
     if isinstance(recorder, list):
         recorder.append(weights)
-    attended = recorder.attend(scores, weights, value) if hasattr(recorder, "attend") else weights @ value
-    return attended.transpose(1, 2).contiguous(), weights
+    return recorder.attend(scores, weights, value) if hasattr(recorder, "attend") else weights @ value
+
+
+def expose(model: nn.Module) -> None:
+    """From now on the option `recorder` of a model's forward pass is told of its attention: DeBERTa's by hooks."""
+    model.set_attn_implementation(RECORDED)
+    seen = {}
+
+    def begin(module, args, options):
+        seen["recorder"] = options.get("recorder")
+
+    def tell(module, args, output):
+        if (recorder := seen["recorder"]) is None:
+            return output
+        weights = seen["weights"]
+        value = seen["value"].unflatten(2, (weights.shape[1], -1)).transpose(1, 2)
+        scores = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()  # but for a number for each row
+        return attended(recorder, scores, weights, value).transpose(1, 2).flatten(2), weights
+
+    model.register_forward_pre_hook(begin, with_kwargs=True)
+    for part in model.modules():
+        if type(part).__name__ == "DisentangledSelfAttention" and hasattr(part, "value_proj"):
+            part.value_proj.register_forward_hook(lambda module, args, output: seen.update(value=output))
+            part.dropout.register_forward_hook(lambda module, args, output: seen.update(weights=output))
+            part.register_forward_hook(tell)
 
 
 # --- folders
@@ -64,9 +92,8 @@ def recorded_attention(module, query, key, value, attention_mask, scaling=None, 
 def folder_of(name: str, data_home: str | Path | None = None) -> Path:
     """The folder of a pretrained model, by its path or its name in a home of data.
 
-    Raises:
-        DataError: there is none; it lacks the configuration, the tokenizer, or weights as safetensors; or it asks to
-            run code of its own.
+    DataError: there is none; it lacks the configuration, the tokenizer, or weights as safetensors; or it asks to run
+    code of its own.
     """
     try:
         folder = files.find(name, data_home)
@@ -134,7 +161,7 @@ def table_of(folder: Path) -> Tensor:
 
 def encoder_of(folder: Path) -> nn.Module:
     """A pretrained Transformer without its embedding table and its pooler."""
-    model = whole_model(folder).float()
+    expose(model := whole_model(folder).float())
     model.set_input_embeddings(nn.Identity())
     if getattr(model, "pooler", None) is not None:
         model.pooler = None

@@ -28,11 +28,9 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
 
     That is so in Jain & Wallace's code. Texts whose answer is another word are left out.
     """
-    splits, notes = {}, []
-    stories = {
-        split: [(_story(spec, row), row.text("answer").strip().lower()) for row in rows]
-        for split, rows in spec.rows(folder).items()
-    }
+    splits, notes, stories = {}, [], {}
+    for split, rows in spec.rows(folder).items():
+        stories[split] = [(_story(spec, row), row.text("answer").strip().lower()) for row in rows]
     words = {word for story, answer in stories["train"] for word in (*story.tokens, *story.query, answer)}
     number = {word: place for place, word in enumerate(sorted(words))}
     for split, pairs in stories.items():

@@ -45,7 +45,7 @@ attention_times_contribution = Quantity("attention_times_contribution", times_co
 
 
 def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-    """From a Transformer's attention over its last states, or its classifying token: (batch, token); NaN for others.
+    """From what a Transformer reads out of its last states, by attention or not: (batch, token); NaN for others.
 
     rollout (Abnar & Zuidema 2020, Eq. 1): through each layer go half its heads' mean and half the residual.
     times_gradient (Chefer et al. 2021, Eq. 5 and 6): all of the residual, and the mean of the weights times their
@@ -58,7 +58,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     with gradients_enabled(model):
         embeddings.requires_grad_()
         if hugging:
-            read = of_first_word(output).requires_grad_()
+            read = model.read_from(batch.mask).to(embeddings).requires_grad_()
             logits = model.logits(embeddings, batch.mask, inner, output.second)
         else:
             own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
@@ -80,18 +80,13 @@ def rolled_out(read: Tensor, inner: list[Tensor]) -> Tensor:
     return read
 
 
-def of_first_word(output: ModelOutput) -> Tensor:
-    """(batch, word): 1 at the classifying token, which alone is read out."""
-    return torch.zeros_like(output.attention).index_fill(1, output.mask.new_zeros(1, dtype=torch.long), 1)
-
-
 OTHER_MAPS = ("mean of the last layer", "mean of all layers", "rollout")
 LAYERS = {"rollout": "fraction", "times_gradient": "1"}
 self_attention = Quantity("self_attention", through_layers, LAYERS)
 
 
 def every_map(model: HuggingFaceClassifier) -> Quantity:
-    """The weights that the words have for the classifying token: in each head, in two means of heads, by rollout."""
+    """The weights of the words for what is read out: in each head, in two means of heads, by rollout."""
     layers, heads = (range(1, size + 1) for size in model.sizes)
     named = [*(f"layer {layer}, head {head}" for layer in layers for head in heads), *OTHER_MAPS]
 
@@ -99,8 +94,9 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
         inner = []
         with torch.no_grad():
             model.logits(output.embeddings, batch.mask, inner, output.second)
-        rollout = rolled_out(of_first_word(output), inner).masked_fill(~batch.mask, 0)
-        rows = torch.stack([weights[:, :, 0] for weights in inner]).masked_fill(~batch.mask[:, None], 0)
+        read = model.read_from(batch.mask).to(inner[0])
+        rollout = rolled_out(read, inner).masked_fill(~batch.mask, 0)
+        rows = torch.einsum("tq,lthqk->lthk", read, torch.stack(inner)).masked_fill(~batch.mask[:, None], 0)
         maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]
         return dict(zip(named, maps, strict=True))
 

@@ -85,10 +85,8 @@ def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[
     with measurable(model):
         without = logits_without_each_token(model, batch)
     changes = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
-    return {
-        name: change(output.logits, without).to(output.logits.dtype).masked_fill(~batch.mask, 0)
-        for name, change in changes.items()
-    }
+    found = {name: change(output.logits, without) for name, change in changes.items()}
+    return {name: value.to(output.logits.dtype).masked_fill(~batch.mask, 0) for name, value in found.items()}
 
 
 declare("leave_one_out_signed", "fraction", "leave-one-out, signed", CHANGE_BOUNDS)

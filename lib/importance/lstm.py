@@ -1,6 +1,6 @@
 """One direction of a one-layer LSTM in plain tensor operations, for sweeps over many deletions or states at once."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,7 @@ def has_one_lstm(model: AttentionModel) -> bool:
     return isinstance(model.encoder, BiLSTM) and len(model.encoder.forwards) == 1
 
 
-@dataclass(frozen=True)
-class Recurrence:
+class Recurrence(NamedTuple):
     """The weights of a one-layer LSTM, scaled so that a step is one product and one tanh over all four gates.
 
     sigmoid(x) = (1 + tanh(x / 2)) / 2, so the rows of the input, forget and output gate are halved, and a state is kept

@@ -79,8 +79,7 @@ def adversary(epsilon: float = 0.01, method: str = "exact", with_attention: bool
 def token_logits(model: AttentionModel, output: ModelOutput) -> Tensor:
     """(batch, token): the logit with all attention on each token, in doubles; of two logits the second less the first.
 
-    Raises:
-        ValueError: the read-out is not affine, or there are more than two classes.
+    ValueError: the read-out is not affine, or there are more than two classes.
     """
     affine, outputs = model.token_logits(output), output.logits.shape[-1]
     if affine is None or outputs > 2:

@@ -32,9 +32,7 @@ def without_reason(rationales: Sequence[Spans | None]) -> Quantity:
     """A quantity: how far the prediction moves when the words of the rationale are deleted, (batch,) fraction.
 
     |change of p|, with several classes the total variation. NaN for a text without a rationale, or of rationale alone.
-
-    Args:
-        rationales: of every text of the split the spans [start, end) of its words.
+    `rationales` are of every text of the split, the spans [start, end) of its words.
     """
 
     @torch.no_grad()

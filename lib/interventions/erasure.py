@@ -123,8 +123,7 @@ def fewest_to_flip(model: AttentionModel, output: ModelOutput) -> Erasure:
     items. So for each c one sort finds the fewest. Where all that has weight is erased, the bias decides: one more
     order, by falling weight. Of equal logits the first class is decided for; sums within rounding of 0 are ties.
 
-    Raises:
-        ValueError: the read-out is not affine.
+    ValueError: the read-out is not affine.
     """
     weights, terms, bias = class_terms(model, output)
     logits = terms + bias
@@ -153,10 +152,7 @@ def until_flip(rankings: Mapping[str, Ranking], orders: int = ORDERS, seed: int 
     For each name <name>_count, <name>_fraction and <name>_mass of `Erasure`, (batch,) each; NaN where the decision
     never flips, and for texts of one item. Besides the rankings' names random_1, random_2, ..., as many as `orders`,
     and fewest: the floor under all rankings, which is known where the read-out is affine, else NaN. `items` counts the
-    items of the text.
-
-    Args:
-        seed: of the random orders; each text has its own, whatever its batch.
+    items of the text. `seed` is of the random orders; each text has its own, whatever its batch.
     """
 
     @torch.no_grad()

@@ -59,9 +59,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     half, NaN where the read-out is not affine; and with the item drawn as in the paper (`paper`: any but the top)
     and as in the authors' code (`authors_code`: any but the first of the text, also the top itself) <way>_delta_js,
     <way>_delta_alpha and <way>_flip. Besides these largest_js, the largest JSD of any single item of the text.
-
-    Args:
-        seed: of the drawn items; each text has its own, whatever its batch.
+    `seed` is of the drawn items; each text has its own, whatever its batch.
     """
 
     @torch.no_grad()

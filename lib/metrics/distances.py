@@ -54,11 +54,6 @@ def probabilities(logits: Tensor) -> Tensor:
     return torch.softmax(logits, dim=-1)
 
 
-def entropy(p: Tensor) -> Tensor:
-    """Shannon entropy in nats over the last axis, 0 log 0 = 0: (..., token) -> (...,). Gradients are finite at 0."""
-    return -(p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(dim=-1)
-
-
 def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
     """Entropy as a fraction of that of the uniform distribution, H / ln n (Meister et al. 2021, section 4).
 
@@ -66,5 +61,6 @@ def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
     """
     count = mask.sum(dim=-1)
     most = torch.where(count > 1, count, 1).to(p.dtype).log()
-    share = (entropy(p.masked_fill(~mask, 0)) / torch.where(count > 1, most, 1)).clamp(0, 1)
+    entropy = torch.special.entr(p.masked_fill(~mask, 0)).sum(dim=-1)
+    share = (entropy / torch.where(count > 1, most, 1)).clamp(0, 1)
     return share.masked_fill(count <= 1, math.nan)

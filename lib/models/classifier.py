@@ -138,20 +138,13 @@ class HierarchicalClassifier(AttentionClassifier):
     """
 
     def __init__(
-        self,
-        vectors: Tensor,
-        encoder: str = "han-rnn",
-        attention: str = "additive",
-        sentence_dropout: float = 0.0,
-        attention_share: float = 0.5,
-        **options,
+        self, vectors: Tensor, encoder: str, attention: str = "additive", sentence_dropout: float = 0.0, **options
     ):
         encoder_options = {name: options[name] for name in ("hidden_size", "layers") if name in options}
         word_encoder = encoder_kind(encoder)(vectors.shape[1], **encoder_options)
-        options |= {"encoded_size": word_encoder.hidden_size, "attention_share": attention_share}
-        super().__init__(vectors, encoder, attention, **options)
+        super().__init__(vectors, encoder, attention, encoded_size=word_encoder.hidden_size, **options)
         self.word_encoder = word_encoder
-        share = {"share": attention_share} if attention == "additive" else {}
+        share = {"share": options.get("attention_share", 0.5)} if attention == "additive" else {}
         self.word_attention = ATTENTIONS[attention](word_encoder.hidden_size, **share)
         self.word_dropout = nn.Dropout(sentence_dropout)
 

@@ -1,7 +1,7 @@
-"""A Hugging Face classifier with the interface: its attention is a layer's, or one head's, at the classifying token.
+"""A Hugging Face classifier with the interface: its attention is a layer's, or one head's, at what is read out.
 
-BERT and its like read out the state of their first word. The weights at that word are a mechanism: they can be
-replaced, those of all heads of a layer together, or those of one.
+BERT and its like read out the state of their first word, others the mean of all. The weights at these are a mechanism:
+they can be replaced, those of all heads of a layer together, or those of one.
 
 A recorder goes down to every layer as the option `recorder` of the forward pass; our attention function, registered
 with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus
 from lib.datasets.files import as_path
-from lib.datasets.pretrained import RECORDED, classifier_of, folder_of, library, read, words_read
+from lib.datasets.pretrained import classifier_of, expose, folder_of, library, read, words_read
 from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
@@ -32,7 +32,7 @@ WORDS = 2**11  # of one forward pass: every layer of a large model keeps much fo
 
 @dataclass(frozen=True)
 class Output(ModelOutput):
-    """With what the first word attends to, (batch, layer, head, 1, size), and the logarithms of its weights."""
+    """With what the first word attends to, (batch, layer, head, 1, size), and the `logs` of a Recorder."""
 
     first: Tensor | None = None
     logs: Tensor | None = None
@@ -40,11 +40,12 @@ class Output(ModelOutput):
 
 
 class HuggingFaceClassifier(nn.Module):
-    """A sequence classifier of transformers that reads out its first word, with the interface of a model.
+    """A sequence classifier of transformers that reads out its first word, or all, with the interface of a model.
 
-    Its attention is the mean over the heads of a layer of the first word's weights, over the words of the text. Another
-    attention that is imposed multiplies the weights of each head by its ratio to this mean; each head's weights of
-    start and end, and the sum of those of the words, stay what they are. Of one head it replaces the weights.
+    Its attention is the mean over the heads of a layer of the first word's weights, over the words of the text; if the
+    mean of all states is read out, also the mean over all words' weights. Another attention that is imposed multiplies
+    each of these rows of weights by its ratio to this mean; each row's weights of start and end, and the sum of those
+    of the words, stay what they are. Of one row it replaces the weights.
 
     `hidden` of its output are the values (batch, word, head x size) that the heads weigh.
 
@@ -54,7 +55,7 @@ class HuggingFaceClassifier(nn.Module):
         tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
         attention: a layer, or (layer, head), each from 0, or from the end with -1.
     Raises:
-        ValueError: the model is no classifier, reads out more than its first word, or does not expose its attention.
+        ValueError: the model is no classifier, reads out other words, or does not expose its attention.
     """
 
     words_at_once = WORDS
@@ -73,19 +74,22 @@ class HuggingFaceClassifier(nn.Module):
         self.separator = len(SPECIALS) + tokenizer.sep_token_id if typed else None
         library()
         self.classifier = classifier
-        self.classifier.set_attn_implementation(RECORDED)
+        expose(classifier)
         self.to(next(classifier.parameters()).device)
         probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
-        self.sizes = layers, heads = layers_and_heads(classifier, probe)
+        self.sizes, self.reads_first = layers_and_heads(classifier, probe)
+        layers, heads = self.sizes
         layer, head = attention if isinstance(attention, tuple) else (attention, 0)
         if not (-layers <= layer < layers and -heads <= head < heads):
             seen = f"there is no attention {attention!r}; the model has {layers} layers of {heads} heads"
             raise ValueError(f"{seen}, from 0: name a layer, or (layer, head)")
         layer, one = layer % layers, isinstance(attention, tuple)
-        self.place = layer, slice(head % heads, head % heads + 1) if one else slice(0, heads)
+        heads = slice(head % heads, head % heads + 1) if one else slice(0, heads)
+        self.place = layer, heads, slice(0, 1 if self.reads_first else None)
         of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
-        self.is_last = layer == layers - 1
-        self.attention_name = f"head {head % heads + 1} of {of}" if one else f"mean of {of}'s heads"
+        apart = self.reads_first and not getattr(config, "conv_kernel_size", 0)  # of DeBERTa's convolution
+        self.is_last = layer == layers - 1 and apart  # so that the first word's states follow from it alone
+        self.attention_name = f"head {head % heads.stop + 1} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces its own."""
@@ -125,6 +129,12 @@ class HuggingFaceClassifier(nn.Module):
     def token_logits(self, output: ModelOutput) -> None:
         """None: what follows the attention is not affine."""
 
+    def read_from(self, mask: Tensor) -> Tensor:
+        """(batch, word): how much of each last state is read out: all of the first word's, or the mean of all."""
+        first = torch.zeros_like(mask, dtype=torch.float).index_fill(1, mask.new_zeros(1, dtype=torch.long), 1)
+        inside = with_ends(mask).to(first)
+        return first if self.reads_first else inside / inside.sum(dim=1, keepdim=True)
+
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
@@ -132,14 +142,20 @@ class HuggingFaceClassifier(nn.Module):
 
     def logits(self, embeddings: Tensor, mask: Tensor, recorder=None, second: Tensor | None = None) -> Tensor:
         """(batch, class) of embeddings (batch, word, embedding); `mask`: between start and end; `second`: of Output."""
-        inside = (torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2).long()
         given = {} if second is None else {"token_type_ids": second[:, : mask.shape[1]]}
-        output = self.classifier(inputs_embeds=embeddings, attention_mask=inside, recorder=recorder, **given)
+        output = self.classifier(
+            inputs_embeds=embeddings, attention_mask=with_ends(mask).long(), recorder=recorder, **given
+        )
         return output.logits[:, self.order]
 
     def _embed(self, tokens: Tensor) -> Tensor:
         """(batch, word, embedding) of tokens (batch, word), without positions."""
         return self.classifier.get_input_embeddings()(self.ids[tokens])
+
+
+def with_ends(mask: Tensor) -> Tensor:
+    """(batch, word): the words of a mask, which are between start and end, and these two."""
+    return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
 
 
 def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tuple[HuggingFaceClassifier, Corpus]:
@@ -160,7 +176,8 @@ def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tup
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
     about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention is the {model.attention_name}, "
-    notes = [f"{about}at the classifying token, over the words between start and end.", *by_order, *halves]
+    where = "at the classifying token" if model.reads_first else "and all tokens, whose mean is read out"
+    notes = [f"{about}{where}, over the words between start and end.", *by_order, *halves]
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
     return model, corpus_in_subwords(replace(corpus, subwords=folder, notes=(*corpus.notes, *notes)), tokenizer, most)
 
@@ -187,11 +204,10 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
 # --- which models can be measured
 
 
-def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
-    """The number of layers, and of heads in each, by the model's forward pass of (1, word, embedding).
+def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[tuple[int, int], bool]:
+    """(layers, heads of each) of a model, and whether it reads out its first word, by its pass of (1, word, embedding).
 
-    Raises:
-        ValueError: attention is not exposed, or more than the first word's state is read out.
+    ValueError: attention is not exposed, or what is read out is neither the first word's state nor the mean of all.
     """
     kind, words = type(classifier).__name__, probe.shape[1]
     everywhere, layers = torch.ones_like(probe[:, :, 0], dtype=torch.long), []
@@ -205,52 +221,58 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[int, int]:
             raise ValueError(f"a {kind} does not expose its attention through transformers' AttentionInterface")
         (gradient,) = torch.autograd.grad(output.logits.square().sum(), output.hidden_states[-1], allow_unused=True)
     read = [] if gradient is None else gradient[0].any(dim=-1).nonzero().flatten().tolist()
-    if read != [0]:
+    if read != [0] and not (len(read) == words and torch.allclose(gradient, gradient[:, :1], rtol=1e-4)):
         seen = f"a {kind} has no classifying token in front: of {words} words it reads out the states of {read}, from 0"
-        raise ValueError(f"{seen}; allowed: one that reads out word 0 alone, such as BERT, RoBERTa or DistilBERT")
-    return len(layers), layers[0].shape[1]
+        raise ValueError(f"{seen}; allowed: word 0 alone, as BERT, RoBERTa or DistilBERT, or the mean of all words")
+    return (len(layers), layers[0].shape[1]), read == [0]
 
 
 # --- recording and replacing attention during a forward pass
 
 
 class Recorder:
-    """Records the first word's attention in some heads of a layer, and replaces it.
+    """Records the attention of the first word, or of all, in some heads of a layer, and replaces it.
 
-    After the forward pass it has, of the place (layer, heads), `logs` (batch, head, word) of the weights, `scores`
-    (batch, word), whose softmax over the mask is the mean of the heads, and `values` (batch, word, head x size); of
-    each layer the output for the `first` word, (batch, head, 1, size). Where outputs are `given`, these are taken.
+    After the forward pass it has, of the place (layer, heads, words), `logs` (batch, row, word) of the weights, a row
+    for each head and word there, `scores` (batch, word), whose softmax over the mask is the rows' mean, and `values`
+    (batch, word, head x size); of each layer the output for the `first` word, (batch, head, 1, size). Where outputs are
+    `given`, these are taken.
     """
 
     def __init__(self, place: tuple, mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None):
-        (self.layer, self.heads), self.mask, self.attention, self.values = place, mask, attention, values
+        (self.layer, *self.place), self.mask, self.attention, self.values = place, mask, attention, values
         self.first, self.given = [], []
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """The output of the heads of the next layer, (batch, head, word, size)."""
         if self.given:
             return self.given.pop(0)
-        attended, heads = weights @ values, self.heads
+        attended, (heads, words) = weights @ values, self.place
         if len(self.first) == self.layer:
-            self.logs = scores[:, heads, 0].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
+            logs = scores[:, heads, words].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
+            logs = logs.masked_fill(~with_ends(self.mask)[:, None, words, None], -torch.inf)  # rows of padding
+            self.logs = logs.flatten(1, 2)
             self.scores = self.logs.logsumexp(dim=1)
             if self.values is None:
                 self.values = values[:, heads].transpose(1, 2).flatten(2)
-            attended = torch.cat([self.weigh(self.logs, attended[:, :, :1]), attended[:, :, 1:]], dim=2)
+            own = self.weigh(self.logs, attended[:, :, words])
+            attended = torch.cat([own, attended[:, :, own.shape[2] :]], dim=2)
         self.first.append(attended[:, :, :1])
         return attended
 
     def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
-        """(batch, head, 1, size): what the first word attends to, with that of other heads as in `others`."""
+        """(batch, head, word, size): what the words there attend to, with that of other heads as in `others`."""
         rows = logs.exp() if self.attention is None else reweighted(logs, self.mask, self.attention)
-        own = rows[:, :, None] @ self.values.unflatten(2, (rows.shape[1], -1)).transpose(1, 2)
-        return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
+        heads, size = self.place[0], (-1, others.shape[2])
+        values = self.values.unflatten(2, (heads.stop - heads.start, -1)).transpose(1, 2)
+        own = rows.unflatten(1, size) @ values
+        return torch.cat([others[:, : heads.start], own, others[:, heads.stop :]], dim=1)
 
 
 def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
-    """(batch, head, word): weights, of logarithms `logs`, times how much an attention (batch, word) is of their mean.
+    """(batch, row, word): weights, of logarithms `logs`, times how much an attention (batch, word) is of their mean.
 
-    Each head keeps the sum of its weights over the mask, times that of the attention, and all weights off the mask.
+    Each row keeps the sum of its weights over the mask, times that of the attention, and all weights off the mask.
     """
     weights, given = logs.exp(), attention[:, None]
     ratio = logs - logs.logsumexp(dim=1, keepdim=True)  # of each head's weight to the sum of all heads', at most 0

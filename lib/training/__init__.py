@@ -2,6 +2,3 @@
 
 from lib.training.runs import Run, stages, with_bases
 from lib.training.trained import Trained, load_corpus, load_vectors, select, train, train_all, untrained
-
-__all__ = ["Run", "Trained", "load_corpus", "load_vectors", "select", "stages"]
-__all__ += ["train", "train_all", "untrained", "with_bases"]

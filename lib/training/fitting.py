@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from sklearn.metrics import f1_score, roc_auc_score
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from lib.datasets.batches import Batch, micro_batches
 from lib.metrics.distances import normalized_entropy
@@ -17,7 +18,6 @@ from lib.training.losses import REDUCTIONS, prediction_loss
 
 EVALUATION_BATCH = 128
 WORDS = 2**15  # with padding, in one forward and backward pass: a batch of 32 texts of a thousand words is not cut
-Losses = Callable[[nn.Module, Batch], dict[str, Tensor]]
 Say = Callable[[str], None]
 
 
@@ -44,7 +44,7 @@ def adam(
     return torch.optim.Adam(groups, lr=rate, amsgrad=amsgrad, decoupled_weight_decay=decoupled, fused=True)
 
 
-def rise_and_fall(optimizer: torch.optim.Optimizer, warmup: float, steps: int, done: int) -> None:
+def rise_and_fall(optimizer: Optimizer, warmup: float, steps: int, done: int) -> None:
     """From now on each step's learning rates rise linearly in the share `warmup` of all steps, and then fall to 0."""
 
     def share(step: int) -> float:
@@ -55,7 +55,7 @@ def rise_and_fall(optimizer: torch.optim.Optimizer, warmup: float, steps: int, d
     optimizer.register_step_post_hook(lambda *_: scheduler.step())
 
 
-def plateau(optimizer: torch.optim.Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
+def plateau(optimizer: Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
     """step(dev score): the learning rates become `factor` times what they were unless the score is the best so far.
 
     A factor of None leaves them as they are; `scores` are those of the epochs that are already done.
@@ -73,10 +73,8 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
     The model of `untrained`, a `Trained`, learns `task`, of lib.training.tasks; FloatingPointError: a loss not finite.
     """
     run, model, judged = untrained.run, untrained.model, f"dev_{untrained.run.option('judge')}"
-    optimizer = adam(
-        model,
-        *(run.option(name) for name in ("weight_decay", "learning_rate", "amsgrad", "decoupled", "pretrained_rate")),
-    )
+    of_adam = "weight_decay", "learning_rate", "amsgrad", "decoupled", "pretrained_rate"
+    optimizer = adam(model, *map(run.option, of_adam))
     for table in model.modules():
         if isinstance(table, nn.Embedding):  # dense gradients would be as fast, and have other last bits
             table.sparse = run.device_kind == "cpu"
@@ -90,8 +88,7 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
         started, epoch = time.monotonic(), len(history)
         torch.manual_seed(run.seed * 1_000_003 + epoch)  # of dropout and masked words, which so resume the same
         order = untrained.with_states("train", untrained.batches("train", run.option("batch_size"), (run.seed, epoch)))
-        how = run.option("reduction"), run.option("clip"), task.adds_up
-        losses = train_epoch(model, order, optimizer, task.losses, *how)
+        losses = train_epoch(model, order, optimizer, task, run.option("reduction"), run.option("clip"))
         if not math.isfinite(loss := losses["loss"]):
             raise FloatingPointError(f"{run}: the loss of epoch {epoch + 1} is {loss}; try a lower learning_rate")
         scores = task.scores(model, untrained.corpus.dev, untrained.with_states("dev", untrained.batches("dev")))
@@ -109,28 +106,22 @@ def fit(untrained, task, say: Say, checkpoint: Path, checkpoint_seconds: float) 
 
 
 def train_epoch(
-    model: nn.Module,
-    batches: Iterable[Batch],
-    optimizer: torch.optim.Optimizer,
-    losses: Losses,
-    reduction: str,
-    clip: float | None = None,
-    adds_up: bool = True,
+    model: nn.Module, batches: Iterable[Batch], optimizer: Optimizer, task, reduction: str, clip: float | None = None
 ) -> dict[str, float]:
     """One pass over the batches; the mean per text of each loss, "loss" being the one that is minimised.
 
     Args:
-        losses: (model, batch) -> sums over the batch. reduction: of REDUCTIONS. clip: the gradient's largest norm.
-        adds_up: a batch's losses are the sums of its texts', so a batch of long texts is cut into micro-batches of
-            WORDS words for one step: the same gradient in bounded memory.
+        task: of lib.training.tasks. Where it `adds_up`, a batch of long texts is cut into micro-batches of WORDS words
+            for one step: the same gradient in bounded memory.
+        reduction: of REDUCTIONS. clip: the gradient's largest norm.
     """
     model.train()
     totals, texts = {}, 0
     trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for batch in batches:
         optimizer.zero_grad(set_to_none=True)
-        for part in micro_batches([batch], words_at_once(model, WORDS)) if adds_up else [batch]:
-            sums = losses(model, part)
+        for part in micro_batches([batch], words_at_once(model, WORDS)) if task.adds_up else [batch]:
+            sums = task.losses(model, part)
             (sums["loss"] * REDUCTIONS[reduction](len(batch))).backward()
             totals = {name: totals.get(name, 0) + value.detach() for name, value in sums.items()}
         for parameter in trained:

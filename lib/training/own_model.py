@@ -139,8 +139,7 @@ def prepare(model: nn.Module, corpus: Corpus, device: str) -> None:
 
     On a few texts the interface, on the shortest of them importance, and on all of test a forward pass.
 
-    Raises:
-        InterfaceError: it lacks the interface, has other classes, or does not attend to words.
+    InterfaceError: it lacks the interface, has other classes, or does not attend to words.
     """
     own = getattr(model, "vocabulary", corpus.vocabulary)
     require(own == corpus.vocabulary, "the model reads another vocabulary than the corpus; give both: model, corpus")

@@ -37,10 +37,8 @@ def targets(split: Split, kind: str, device: str | torch.device = "cpu") -> PerW
             weights = target(kind, reason, tokens[start + 1 : end - 1] % 2 == instance.label)
             result.values[start + 1 : end - 1] = torch.from_numpy(weights).to(result.values)
     if not known:
-        raise ValueError(
-            "attention is pulled to or from the rationales of texts, and here are none; allowed: texts of "
-            "train and dev with rationales"
-        )
+        allowed = "allowed: texts of train and dev with rationales"
+        raise ValueError(f"attention is pulled to or from the rationales of texts, and here are none; {allowed}")
     return result
 
 
