@@ -88,8 +88,8 @@ class HuggingFaceClassifier(nn.Module):
         self.place = layer, heads, slice(0, 1 if self.reads_first else None)
         of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
         apart = self.reads_first and not getattr(config, "conv_kernel_size", 0)  # of DeBERTa's convolution
-        self.is_last = layer == layers - 1 and apart  # so that the first word's states follow from it alone
-        self.attention_name = f"head {head % heads.stop + 1} of {of}" if one else f"mean of {of}'s heads"
+        self.first_alone = layer == layers - 1 and apart  # logits of another attention are by a pass of that word
+        self.attention_name = f"head {heads.stop} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces its own."""
@@ -119,9 +119,9 @@ class HuggingFaceClassifier(nn.Module):
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
         size, logits = max(1, WORDS // words), []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
-            part, alone = rows_of(output, rows), slice(0, 1 if self.is_last else None)
+            part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
             recorder = Recorder(self.place, part.mask, given, part.hidden)
-            if self.is_last:
+            if self.first_alone:
                 recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
             logits.append(self.logits(part.embeddings[:, alone], part.mask[:, alone], recorder, part.second))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
