@@ -195,6 +195,11 @@ def test_deberta_and_a_mean_of_all_words_agree_with_an_untouched_copy(transforme
     own = copy(**texts, output_attentions=True)
     assert torch.allclose(output.logits, own.logits, atol=1e-9)
     weights, first = own.attentions[-1].detach().clone(), kind != "ModernBert"
+    rolled = torch.eye(real.shape[1])[:1].expand(len(given), -1) if first else real / given.lengths[:, None]
+    for layer in reversed(own.attentions):
+        rolled = (rolled + (rolled[:, None].double() @ layer.mean(1)).squeeze(1)) / 2
+    found = importance.self_attention(HuggingFaceClassifier(made, tokenizer), given, output)["rollout"]
+    assert torch.allclose(found, rolled * given.mask, atol=1e-6), "also where a second one is made of the module"
     read = [range(1 if first else int(words)) for words in given.lengths]
     mean = torch.stack([row[:, list(of)].mean((0, 1)) for row, of in zip(weights, read, strict=True)]) * given.mask
     assert torch.allclose(output.attention, mean / mean.sum(dim=1, keepdim=True), atol=1e-9)
@@ -211,8 +216,9 @@ def test_deberta_and_a_mean_of_all_words_agree_with_an_untouched_copy(transforme
     assert torch.allclose(adapted(given, attention=other).logits, expected, atol=1e-9)
     assert (expected - own.logits).abs().max() > 1e-3
     if not adapted.first_alone:
-        searched = interventions.adversary(method="gradient")(adapted, given, output)
-        assert searched["jsd"].isnan().all(), "it would take hours"
+        searched = interventions.adversary(method="gradient")(adapted, given, output)["jsd"]
+        by_chance = interventions.adversary_by_chance(method="gradient")(adapted, given, output)
+        assert searched.isnan().all() and by_chance.isnan().all(), "it would take hours"
 
 
 def test_what_cannot_be_measured_is_refused_in_a_sentence(transformers, tokenizer):
@@ -442,7 +448,7 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     taken = f"{', '.join(f'LABEL_{k}' for k in range(len(classes)))} are taken as {', '.join(classes)}, by their order."
     notes = {f"The model's classes {taken}", f"{9 - reads + 1} texts of test were cut after {reads - 2} subwords."}
     notes |= {"The model's weights, saved in torch.bfloat16, are measured in torch.float32."}
-    assert f"mine, a {kind}ForSequenceClassification. Its attention is the {attention}, at" in own.corpus.notes[0]
+    assert f"mine, a {kind}ForSequenceClassification. Its attention: {attention}, at" in own.corpus.notes[0]
     assert notes <= set(own.corpus.notes)
     assert all(map(torch.equal, own.model.parameters(), (then.float() for then in made.parameters())))
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out)]

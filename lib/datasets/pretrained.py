@@ -56,34 +56,38 @@ def recorded_attention(module, query, key, value, attention_mask, scaling=None, 
 
 
 def attended(recorder, scores: Tensor, weights: Tensor, value: Tensor) -> Tensor:
-    """The heads' output (batch, head, word, size), as a recorder with `attend` gives it; a list is told the weights."""
+    """The heads' output (batch, head, word, size), as a recorder with `attend` gives it; a list gets the weights."""
     if isinstance(recorder, list):
         recorder.append(weights)
     return recorder.attend(scores, weights, value) if hasattr(recorder, "attend") else weights @ value
 
 
 def expose(model: nn.Module) -> None:
-    """From now on the option `recorder` of a model's forward pass is told of its attention: DeBERTa's by hooks."""
+    """From now on a forward pass takes the option `recorder`; in DeBERTa, which has no such option, by hooks."""
     model.set_attn_implementation(RECORDED)
-    seen = {}
+    parts = [part for part in model.modules() if type(part).__name__ == "DisentangledSelfAttention"]
+    parts = [part for part in parts if hasattr(part, "value_proj")]  # version 2 or 3
+    if not parts or getattr(model, "is_exposed", False):
+        return
+    model.is_exposed, seen = True, {}  # what hooks have seen in one forward pass
 
     def begin(module, args, options):
         seen["recorder"] = options.get("recorder")
 
-    def tell(module, args, output):
-        if (recorder := seen["recorder"]) is None:
+    def record(module, args, output):
+        weights, value, recorder = seen.pop("weights"), seen.pop("value"), seen.get("recorder")
+        if recorder is None:
             return output
-        weights = seen["weights"]
-        value = seen["value"].unflatten(2, (weights.shape[1], -1)).transpose(1, 2)
-        scores = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()  # but for a number for each row
+        value = value.unflatten(2, (weights.shape[1], -1)).transpose(1, 2)
+        scores = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()  # up to a constant in each row
         return attended(recorder, scores, weights, value).transpose(1, 2).flatten(2), weights
 
     model.register_forward_pre_hook(begin, with_kwargs=True)
-    for part in model.modules():
-        if type(part).__name__ == "DisentangledSelfAttention" and hasattr(part, "value_proj"):
-            part.value_proj.register_forward_hook(lambda module, args, output: seen.update(value=output))
-            part.dropout.register_forward_hook(lambda module, args, output: seen.update(weights=output))
-            part.register_forward_hook(tell)
+    model.register_forward_hook(lambda *_: seen.clear(), always_call=True)
+    for part in parts:
+        part.value_proj.register_forward_hook(lambda module, args, output: seen.update(value=output))
+        part.dropout.register_forward_hook(lambda module, args, output: seen.update(weights=output))
+        part.register_forward_hook(record)
 
 
 # --- folders

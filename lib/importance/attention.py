@@ -96,7 +96,8 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
             model.logits(output.embeddings, batch.mask, inner, output.second)
         read = model.read_from(batch.mask).to(inner[0])
         rollout = rolled_out(read, inner).masked_fill(~batch.mask, 0)
-        rows = torch.einsum("tq,lthqk->lthk", read, torch.stack(inner)).masked_fill(~batch.mask[:, None], 0)
+        rows = torch.stack([torch.einsum("tq,thqk->thk", read, weights) for weights in inner])
+        rows = rows.masked_fill(~batch.mask[:, None], 0)
         maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]
         return dict(zip(named, maps, strict=True))
 

@@ -56,25 +56,28 @@ def adversarial_attention(
 
 
 def adversary(epsilon: float = 0.01, method: str = "exact", with_attention: bool = False, **options) -> Quantity:
-    """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention of each text.
+    """A quantity: {"jsd" (batch,) nats, "tvd" (batch,) fraction} of the adversarial attention; NaN if `is_too_slow`.
 
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
-    NaN of the search in a Hugging Face classifier whose read-out is a pass of all its words.
     """
 
     units = {"jsd": "nats", "tvd": "fraction"} | ({"attention": "fraction"} if with_attention else {})
 
     @torch.no_grad()
     def measured(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        if method == "gradient" and not getattr(model, "first_alone", True):  # each of its steps would be a whole pass
-            nothing = torch.full_like(output.attention, torch.nan)
-            return {part: nothing if part == "attention" else nothing[:, 0] for part in units}
+        if is_too_slow(model, method):
+            return dict.fromkeys(("jsd", "tvd"), torch.full_like(output.attention[:, 0], torch.nan))
         attention, jsd = adversarial_attention(model, output, epsilon, method, instance=batch.instance, **options)
         tvd = total_variation(probabilities(model.read_out(output, attention)), probabilities(output.logits))
         return dict(zip(units, (jsd, tvd, attention), strict=False))
 
     return Quantity(f"adversary_{method}", measured, units, {"jsd": JSD_BOUNDS}, max_tokens=MAX_TOKENS)
+
+
+def is_too_slow(model: AttentionModel, method: str) -> bool:
+    """Whether each step of a search would be a pass of a whole Hugging Face classifier."""
+    return method == "gradient" and not getattr(model, "first_alone", True)
 
 
 # --- the optimum

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lib.datasets.batches import Batch
-from lib.interventions.adversary import MAX_TOKENS, adversarial_attention
+from lib.interventions.adversary import MAX_TOKENS, adversarial_attention, is_too_slow
 from lib.interventions.substitution import permuted, permuted_attention, with_all_on_each_token
 from lib.metrics import kendall_tau
 from lib.metrics.distances import jensen_shannon, probabilities, total_variation
@@ -75,6 +75,8 @@ def adversary_by_chance(
     """
 
     def found(model: AttentionModel, batch: Batch, output: ModelOutput) -> Tensor:
+        if is_too_slow(model, method):
+            return torch.full_like(output.attention[:, 0], torch.nan)
         total, attack = 0, {"epsilon": epsilon, "method": method, "instance": batch.instance} | options
         for other in shuffled(model, batch, output, draws, seed):
             total += adversarial_attention(model, other, **attack)[1]

@@ -4,7 +4,8 @@ BERT and its like read out the state of their first word, others the mean of all
 they can be replaced, those of all heads of a layer together, or those of one.
 
 A recorder goes down to every layer as the option `recorder` of the forward pass; our attention function, registered
-with transformers, hands it the scores, weights and values of each layer, and continues with what it returns.
+with transformers (in DeBERTa, hooks), hands it the scores, weights and values of each layer, and goes on with what it
+returns.
 """
 
 import re
@@ -175,8 +176,8 @@ def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tup
     model.order, by_order = order_of(classifier.config, corpus.classes)
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
-    about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention is the {model.attention_name}, "
-    where = "at the classifying token" if model.reads_first else "and all tokens, whose mean is read out"
+    about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention: {model.attention_name}, "
+    where = "at the classifying token" if model.reads_first else "averaged over all tokens, whose mean is read out"
     notes = [f"{about}{where}, over the words between start and end.", *by_order, *halves]
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
     return model, corpus_in_subwords(replace(corpus, subwords=folder, notes=(*corpus.notes, *notes)), tokenizer, most)
