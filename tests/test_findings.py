@@ -194,7 +194,7 @@ def test_what_other_word_vectors_give_is_a_hollow_point_of_the_same_row_and_no_f
     marks = [layer for panel in chart["concat"] for layer in panel["layer"]]
     hollow = [layer["encoding"]["x"]["field"] for layer in marks if layer["mark"].get("filled") is not True]
     assert "second_effect" in hollow and "effect" not in hollow
-    assert "Hollow: from other word vectors, b beside a." in chart["title"]["subtitle"]
+    assert "Hollow: from the second word vectors of docs/data.md." in chart["title"]["subtitle"]
     alone = show.forest(judge(effect_rows("J2", [0.2] * 6).assign(model=["L: a", "L: b"] * 3))).to_json(indent=None)
     assert not any(words in alone for words in ("Hollow", '"field": "second_effect"', "NaN")) and '["a", "b"]' in alone
 
