@@ -85,12 +85,12 @@ class HuggingFaceClassifier(nn.Module):
             seen = f"there is no attention {attention!r}; the model has {layers} layers of {heads} heads"
             raise ValueError(f"{seen}, from 0: name a layer, or (layer, head)")
         layer, one = layer % layers, isinstance(attention, tuple)
-        heads = slice(head % heads, head % heads + 1) if one else slice(0, heads)
-        self.place = layer, heads, slice(0, 1 if self.reads_first else None)
+        chosen = slice(head % heads, head % heads + 1) if one else slice(0, heads)
+        self.place = layer, chosen, slice(0, 1 if self.reads_first else None)
         of = "the last layer" if layer == layers - 1 else f"layer {layer + 1}"
         apart = self.reads_first and not getattr(config, "conv_kernel_size", 0)  # of DeBERTa's convolution
         self.first_alone = layer == layers - 1 and apart  # logits of another attention are by a pass of that word
-        self.attention_name = f"head {heads.stop} of {of}" if one else f"mean of {of}'s heads"
+        self.attention_name = f"head {chosen.stop} of {of}" if one else f"mean of {of}'s heads"
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces its own."""
@@ -132,9 +132,10 @@ class HuggingFaceClassifier(nn.Module):
 
     def read_from(self, mask: Tensor) -> Tensor:
         """(batch, word): how much of each last state is read out: all of the first word's, or the mean of all."""
-        first = torch.zeros_like(mask, dtype=torch.float).index_fill(1, mask.new_zeros(1, dtype=torch.long), 1)
-        inside = with_ends(mask).to(first)
-        return first if self.reads_first else inside / inside.sum(dim=1, keepdim=True)
+        read = with_ends(mask).double()
+        if self.reads_first:
+            read[:, 1:] = 0
+        return read / read.sum(dim=1, keepdim=True)
 
     def without_text(self, batch: Batch) -> Tensor:
         """Logits (batch, class) of start and end alone: the same for every text."""
@@ -241,14 +242,15 @@ class Recorder:
     """
 
     def __init__(self, place: tuple, mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None):
-        (self.layer, *self.place), self.mask, self.attention, self.values = place, mask, attention, values
+        self.layer, self.heads, self.words = place
+        self.mask, self.attention, self.values = mask, attention, values
         self.first, self.given = [], []
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """The output of the heads of the next layer, (batch, head, word, size)."""
         if self.given:
             return self.given.pop(0)
-        attended, (heads, words) = weights @ values, self.place
+        attended, heads, words = weights @ values, self.heads, self.words
         if len(self.first) == self.layer:
             logs = scores[:, heads, words].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
             logs = logs.masked_fill(~with_ends(self.mask)[:, None, words, None], -torch.inf)  # rows of padding
@@ -264,10 +266,9 @@ class Recorder:
     def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
         """(batch, head, word, size): what the words there attend to, with that of other heads as in `others`."""
         rows = logs.exp() if self.attention is None else reweighted(logs, self.mask, self.attention)
-        heads, size = self.place[0], (-1, others.shape[2])
-        values = self.values.unflatten(2, (heads.stop - heads.start, -1)).transpose(1, 2)
-        own = rows.unflatten(1, size) @ values
-        return torch.cat([others[:, : heads.start], own, others[:, heads.stop :]], dim=1)
+        values = self.values.unflatten(2, (self.heads.stop - self.heads.start, -1)).transpose(1, 2)
+        own = rows.unflatten(1, (-1, others.shape[2])) @ values
+        return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
 
 
 def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
@@ -276,7 +277,7 @@ def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
     Each row keeps the sum of its weights over the mask, times that of the attention, and all weights off the mask.
     """
     weights, given = logs.exp(), attention[:, None]
-    ratio = logs - logs.logsumexp(dim=1, keepdim=True)  # of each head's weight to the sum of all heads', at most 0
+    ratio = logs - logs.logsumexp(dim=1, keepdim=True)  # of each row's weight to the sum of all rows', at most 0
     with torch.no_grad():  # the largest that counts is 1: a head that nearly ignores these words has a sum too
         largest = ratio.masked_fill(given <= 0, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0)
     products = (ratio - largest).clamp(max=30).exp() * given
