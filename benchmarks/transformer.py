@@ -29,7 +29,7 @@ def rows() -> list[dict[str, str]]:
 def row_of(model: HuggingFaceClassifier, mask: int, tokens: int, texts: int) -> dict[str, str]:
     """One length. All three read `tokens` shortened, masked or whole texts for each text, start and end included."""
     batch = collate(made_up(texts, tokens, model.vocabulary), np.arange(texts))
-    ids, at_once = model.ids[batch.tokens], max(1, words_at_once(model, MAX_WORDS_PER_PASS) // (tokens + 2))
+    ids, at_once = model.pieces[batch.tokens][:, :, 0], max(1, words_at_once(model, MAX_WORDS_PER_PASS) // (tokens + 2))
 
     def forward(ids):
         return model.classifier(ids).logits

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -33,9 +33,10 @@ def by_length(lengths: Tensor, cells: int, power: int = 1) -> Iterator[Tensor]:
 
 
 def rows_of(output, rows: Tensor | slice):
-    """The named texts of a dataclass of tensors whose first axis is the batch, such as a ModelOutput."""
+    """The named texts of a dataclass of tensors whose first axis is the batch, and of such in it: a ModelOutput."""
     held = {field.name: getattr(output, field.name) for field in fields(output)}
-    return replace(output, **{name: value[rows] for name, value in held.items() if isinstance(value, Tensor)})
+    tensors = {name: value[rows] for name, value in held.items() if isinstance(value, Tensor)}
+    return replace(output, **tensors, **{name: rows_of(one, rows) for name, one in held.items() if is_dataclass(one)})
 
 
 BY_NUMPY = (torch.float32, torch.float64)  # on a CPU torch's own exp, log and tanh take two to six times as long

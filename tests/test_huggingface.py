@@ -21,18 +21,19 @@ from lib.analysis.correlation import MAPS, audit
 from lib.datasets import own_text
 from lib.datasets.batches import Batch, collate
 from lib.datasets.corpus import Corpus, Instance, Split, Vocabulary
-from lib.datasets.subwords import corpus_in_subwords, cut, in_pieces
+from lib.datasets.pretrained import words_read
+from lib.datasets.subwords import corpus_in_subwords, in_tokens
 from lib.datasets.text import PAIR
 from lib.metrics import kendall_tau, probabilities, total_variation
 from lib.models import huggingface
 from lib.models.check_interface import check_interface
-from lib.models.huggingface import HuggingFaceClassifier, order_of, reweighted
+from lib.models.huggingface import HuggingFaceClassifier, Layout, order_of, reweighted
 from lib.projections import softmax, uniform
 from lib.training import Run, Trained
 from lib.training.own_model import ModelError, OwnRun, own_model
 
 SUBWORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad film the a un ##s ##ly ##good . it was".split()
-TEXTS = ("Good films, it was", "ungood", "the the bad film was badly a good film. It was it.", "a film good", "")
+TEXTS = ("Good films, it was", "ungoodly", "the the bad film was badly a good film. It was it.", "a film good", "")
 TEXTS += ("bad goods badly film", "it")
 SMALL = {"vocab_size": len(SUBWORDS), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 SMALL |= {"intermediate_size": 24, "max_position_embeddings": 40, "num_labels": 3}
@@ -68,6 +69,11 @@ def corpus_of(classes=("worse", "better"), query=None) -> Corpus:
 def given(tokenizer) -> Batch:
     split = corpus_in_subwords(corpus_of(), tokenizer, 510).test
     return collate(split, np.arange(len(split)))
+
+
+def ids_of(adapted: HuggingFaceClassifier, given: Batch) -> torch.Tensor:
+    """(batch, word) of words of one subword; padding is 0."""
+    return adapted.pieces[given.tokens][:, :, 0].clamp(min=0)
 
 
 def inside(given: Batch) -> torch.Tensor:
@@ -122,7 +128,7 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
     adapted, (layer, head) = HuggingFaceClassifier(bert, tokenizer, attention), np.broadcast_to(attention, 2)
     layer, heads = layer % 2, [head % 2] if isinstance(attention, tuple) else [0, 1]
     assert len(heads) == 2 or adapted.attention_name.startswith(f"head {heads[0] + 1} of ")
-    output, ids = check_interface(adapted, given), adapted.ids[given.tokens]
+    output, ids = check_interface(adapted, given), ids_of(adapted, given)
     logits, weights = by_hand(bert, ids, inside(given))
     rows = weights[layer][:, heads, 0]
     assert torch.allclose(output.logits, logits, atol=1e-9)
@@ -148,7 +154,7 @@ def test_a_bert_by_hand_agrees_under_any_attention(transformers, tokenizer, give
 def test_weights_of_0_are_reweighted_and_have_gradients():
     """Of two heads: the first has only the last word, both lack the third; the second nearly lacks the last."""
     weights = torch.tensor([[[0.2, 0, 0, 0.8], [0.1, 0.9, 0, 1e-300]]], dtype=torch.float64)
-    mask = torch.tensor([[False, True, True, True]])
+    layout = Layout(torch.arange(4).view(1, 4, 1), torch.tensor([[False, True, True, True]]))
     for attention, expected in (
         ([0, 0, 0, 1], [[0.2, 0, 0, 0.8], [0.1, 0, 0, 0.9]]),
         ([0, 0, 1, 0], [[0.2, 0, 0.8, 0], [0.1, 0, 0.9, 0]]),
@@ -156,7 +162,7 @@ def test_weights_of_0_are_reweighted_and_have_gradients():
     ):
         given = torch.tensor([attention], dtype=torch.float64, requires_grad=True)
         scores = weights.log().clamp(min=torch.finfo(torch.float64).min).requires_grad_()
-        rows = reweighted(scores.log_softmax(dim=-1), mask, given)
+        rows = reweighted(scores.log_softmax(dim=-1), layout, given)
         assert torch.allclose(rows, torch.tensor([expected], dtype=torch.float64), atol=1e-12)
         assert all(one.isfinite().all() for one in torch.autograd.grad(rows.square().sum(), (given, scores)))
 
@@ -169,7 +175,7 @@ OTHERS = {"Roberta": {"pad_token_id": 0}, "DistilBert": DISTILBERT, "Electra": S
 def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, options):
     adapted = HuggingFaceClassifier(made := tiny(transformers, kind, **options), tokenizer)
     output = check_interface(adapted, given)
-    of_ids = made(adapted.ids[given.tokens], attention_mask=inside(given).long()).logits
+    of_ids = made(ids_of(adapted, given), attention_mask=inside(given).long()).logits
     assert torch.allclose(output.logits, of_ids, atol=1e-9), "positions and all, as transformers reads tokens"
     assert (adapted.read_out(output, uniform(output.scores, output.mask)) - output.logits).abs().max() > 1e-4
 
@@ -191,7 +197,7 @@ def test_deberta_and_a_mean_of_all_words_agree_with_an_untouched_copy(transforme
     values, end = (last.Wqkv, last.Wo) if kind == "ModernBert" else (last.self.value_proj, last.output.dense)
     values.register_forward_hook(lambda module, args, output: seen.update(values=output[..., -16:]))
     copy.set_attn_implementation("eager")
-    texts = {"input_ids": adapted.ids[given.tokens], "attention_mask": real.long()}
+    texts = {"input_ids": ids_of(adapted, given), "attention_mask": real.long()}
     own = copy(**texts, output_attentions=True)
     assert torch.allclose(output.logits, own.logits, atol=1e-9)
     weights, first = own.attentions[-1].detach().clone(), kind != "ModernBert"
@@ -301,9 +307,9 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
     deleted = importance.leave_one_out(adapted, given)
     for row, place in given.mask.nonzero().tolist():
         text = shortened_by_hand(given, row, place)
-        logits = bert(adapted.ids[text.tokens]).logits  # of one subword nothing is left but start and end
+        logits = bert(ids_of(adapted, text)).logits  # of one subword nothing is left but start and end
         assert torch.allclose(deleted[row, place], total_variation(probabilities(logits)[0], p[row]), atol=1e-9)
-    embeddings = bert.get_input_embeddings()(adapted.ids[given.tokens]).detach().requires_grad_()
+    embeddings = bert.get_input_embeddings()(ids_of(adapted, given)).detach().requires_grad_()
     chances = bert(inputs_embeds=embeddings, attention_mask=inside(given).long()).logits.softmax(dim=-1)
     (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), embeddings)
     expected = expected.norm(dim=-1).masked_fill(~given.mask, 0)
@@ -322,12 +328,12 @@ def test_rollout_and_attention_times_gradient_are_products_of_matrices(transform
         hidden = tested.encoder(tested.embedding(given.tokens), given.lengths, layers := [])
     else:
         tested = HuggingFaceClassifier(bert := tiny(transformers), tokenizer)
-        logits, layers = by_hand(bert, tested.ids[given.tokens], inside(given))
+        logits, layers = by_hand(bert, ids_of(tested, given), inside(given))
         read = torch.eye(given.tokens.shape[1]).double()[:1].expand(len(given), -1).requires_grad_()
     if kind == "pretrained":
         folder = saved(tmp_path, tiny(transformers, head="Model"), tokenizer)
         torch.manual_seed(0)
-        vectors = bert.get_input_embeddings().weight.detach()[tested.ids]
+        vectors = bert.get_input_embeddings().weight.detach()[tested.pieces[:, 0].clamp(min=0)]
         tested = small.AttentionClassifier(vectors, str(folder), folder=folder).double().eval()
         options = {"attention_mask": inside(given).long(), "output_attentions": True}
         tested.encoder.transformer.set_attn_implementation("eager")
@@ -367,14 +373,68 @@ def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
 def test_reasons_and_sentences_of_words_are_those_of_their_subwords(tokenizer):
     text = Instance("t", "Badly, ungoodly films. Was it?", ("badly", "ungoodly", "films", "was", "it"), 0)
     text = replace(text, rationale=((1, 2), (3, 5)), sentences=(3, 2))
-    tokens = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True)
-    pieces = tokenizer.convert_ids_to_tokens(tokens["input_ids"])
-    assert pieces == ["bad", "##ly", "[UNK]", "un", "##good", "##ly", "film", "##s", ".", "was", "it", "[UNK]"]
-    found = in_pieces(text, pieces, tokens["offset_mapping"])
-    assert found.rationale == ((3, 6), (9, 11)) and found.sentences == (9, 3)
-    assert cut(found, 10).rationale == ((3, 6), (9, 10)) and cut(found, 10).sentences == (9, 1)
-    assert cut(found, 4).rationale == ((3, 4),) and cut(found, 4).sentences == (4,)
-    assert in_pieces(replace(text, tokens=("elsewhere",)), pieces, tokens["offset_mapping"]).rationale is None
+    pieces = ("bad", "##ly", "[UNK]", "un", "##good", "##ly", "film", "##s", ".", "was", "it", "[UNK]")
+
+    def read(words=None, **options):
+        return in_tokens(text, tokenizer(text.text, truncation=True, **options).encodings[0], words)
+
+    found, cut, words = read(), read(max_length=12), {}
+    assert found.tokens == pieces and found.rationale == ((3, 6), (9, 11)) and found.sentences == (9, 3)
+    assert cut.rationale == ((3, 6), (9, 10)) and cut.sentences == (9, 1)
+    assert (cut := read(max_length=6)).rationale == ((3, 4),) and cut.sentences == (4,)
+    whole = read(words)
+    assert whole.tokens == ("Badly", ",", "ungoodly", "films", ".", "Was", "it", "?")
+    assert whole.rationale == ((2, 3), (5, 7)) and whole.sentences == (5, 3)
+    assert words["ungoodly"] == tuple(tokenizer.convert_tokens_to_ids(["un", "##good", "##ly"])) and len(words) == 8
+    words["films"] = (0,)  # as written in another place, of other subwords
+    assert read(words).tokens[3] == "film ##s"
+    assert in_tokens(replace(text, tokens=("elsewhere",)), tokenizer(text.text).encodings[0]).rationale is None
+
+
+@pytest.mark.parametrize(("kind", "options"), [("Bert", {}), ("Roberta", {"pad_token_id": 0}), ("ModernBert", MEAN)])
+def test_a_whole_word_is_its_subwords_together(transformers, tokenizer, given, kind, options):
+    made, corpus = tiny(transformers, kind, **options), corpus_in_subwords(corpus_of(), tokenizer, 510, whole=True)
+    apart, whole = HuggingFaceClassifier(made, tokenizer), HuggingFaceClassifier(made, tokenizer, -1, corpus.vocabulary)
+    words = collate(corpus.test, np.arange(len(corpus.test)))
+    of = torch.zeros(*words.mask.shape, given.mask.shape[1]).double()  # (text, word, subword): 1 if it is of the word
+    sizes = [[len(corpus.vocabulary.pieces[k]) for k in ids] for ids in words.tokens]
+    assert max(map(max, sizes)) == 3 and words.mask.sum() < given.mask.sum()
+    for text, row in enumerate(sizes):
+        for word, (start, size) in enumerate(zip(np.cumsum([0, *row]), row, strict=False)):
+            of[text, word, start : start + size] = 1
+
+    def summed(values):
+        return (of @ values.double()[:, :, None]).squeeze(2)
+
+    output, expected = check_interface(whole, words), apart(given)
+    assert torch.allclose(output.logits, expected.logits, atol=1e-9)
+    assert torch.allclose(output.attention, summed(expected.attention), atol=1e-9)
+    other = softmax(torch.randn(words.mask.shape, generator=torch.Generator().manual_seed(0)).double(), words.mask)
+
+    def shared(attention, own):  # out to the subwords, as they have it of their own
+        return own * ((attention / summed(own).masked_fill(~words.mask, 1))[:, None] @ of)[:, 0]
+
+    for imposed in (other, other / 2):
+        under = apart.read_out(expected, shared(imposed, expected.attention))
+        assert torch.allclose(whole.read_out(output, imposed), under, atol=1e-9)
+        assert torch.allclose(whole(words, attention=imposed).logits, under, atol=1e-9)
+    assert (under - output.logits).abs().max() > 1e-3
+    both = (whole, words, output), (apart, given, expected)
+    maps, of_subwords = (importance.self_attention(*one) for one in both)
+    norms, squares = (importance.gradient(*one[:2]) ** 2 for one in both)
+    for found, parts in ((norms, squares), *((maps[name], of_subwords[name]) for name in maps)):
+        assert torch.allclose(found, summed(parts), atol=1e-9) and found.any()
+    embeddings = expected.embeddings.detach().requires_grad_()
+    imposed = shared(output.attention.detach(), apart.from_embeddings(embeddings, given).attention)
+    chances = probabilities(apart.from_embeddings(embeddings, given, imposed).logits).sum(dim=0)
+    products = [embeddings * torch.autograd.grad(one, embeddings, retain_graph=True)[0] for one in chances]
+    products = sum(summed(one.sum(dim=-1)).abs() for one in products).masked_fill(~words.mask, 0)
+    assert torch.allclose(importance.gradient_times_input(whole, words), products, atol=1e-9)
+    deleted, before = importance.leave_one_out(whole, words), probabilities(output.logits.detach())
+    for text, word in words.mask.nonzero().tolist():
+        ids = ids_of(apart, given)[text, : int(given.lengths[text])][of[text, word, : int(given.lengths[text])] == 0]
+        change = total_variation(probabilities(made(ids[None]).logits)[0], before[text])
+        assert torch.allclose(deleted[text, word], change, atol=1e-9)
 
 
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
@@ -400,12 +460,11 @@ def test_two_columns_are_a_pair_as_the_tokenizer_writes_it(transformers, tokeniz
     (own,) = own_model(str(saved(tmp_path / "mine", made, tokenizer)), Run("planted"), corpus=corpus)
     given = collate(own.corpus.test, np.arange(len(own.corpus.test)))
     texts = zip(*(one.text.split(PAIR) for one in own.corpus.test.instances), strict=True)
-    most = {"max_length": given.tokens.shape[1], "truncation": True, "padding": True}
+    most = {"max_length": int(words_read(made)), "truncation": True, "padding": True}
     read = tokenizer(*map(list, texts), return_tensors="pt", **most)
     read = {name: value for name, value in read.items() if kind == "Bert" or name != "token_type_ids"}
     assert torch.allclose(own.model(given).logits, made(**read).logits, atol=1e-5)
-    deletions = importance.leave_one_out(own.model, given)[0]
-    assert deletions[: given.lengths[0]].count_nonzero() == given.lengths[0] - 2
+    assert importance.leave_one_out(own.model, given)[0].count_nonzero() == given.mask[0].sum()
 
 
 def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenizer, given):
@@ -415,7 +474,7 @@ def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenize
     arrays = [values[real].numpy() for values, real in zip(deleted, given.mask, strict=True)]
     measured = pd.DataFrame({"seed": 0, "leave_one_out_of_input": arrays})
     heads, others = audit([own], measured)
-    layers = torch.stack(by_hand(bert, adapted.ids[given.tokens], inside(given))[1])[:, :, :, 0].detach()
+    layers = torch.stack(by_hand(bert, ids_of(adapted, given), inside(given))[1])[:, :, :, 0].detach()
     maps = {"mean of the last layer": layers[-1].mean(1), "mean of all layers": layers.mean((0, 2))}
     maps |= {f"layer {1 + layer}, head {1 + head}": layers[layer, :, head] for layer in (0, 1) for head in (0, 1)}
     found = pd.concat([heads, others]).set_index(["attention", "quantity"])["value"]
@@ -444,7 +503,11 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     saved(tmp_path / "mine", made, tokenizer)
     (tmp_path / "mine.py").write_text(of_docs(0).replace("my_bert", "mine"))
     (own,) = own_model("mine" + ".py" * (kind == "Bert"), Run("planted"), corpus=corpus_of(classes))
-    assert own.corpus.test.lengths.max() == reads - 2 and own.run.attention == attention
+    vocabulary = own.corpus.vocabulary
+    sizes = [
+        sum(len(vocabulary.pieces[vocabulary.ids[word]]) for word in one.tokens) for one in own.corpus.test.instances
+    ]
+    assert max(sizes) == reads - 2 > own.corpus.test.lengths.max() - (reads < 9) and own.run.attention == attention
     taken = f"{', '.join(f'LABEL_{k}' for k in range(len(classes)))} are taken as {', '.join(classes)}, by their order."
     notes = {f"The model's classes {taken}", f"{9 - reads + 1} texts of test were cut after {reads - 2} subwords."}
     notes |= {"The model's weights, saved in torch.bfloat16, are measured in torch.float32."}
@@ -454,6 +517,6 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     quantities = [attention_weights, importance.quantity("loo", importance.leave_one_out)]
     quantities += [interventions.permutation_effect(10), interventions.substituted(10)]
     summary = summarise(correlate(measure_all([own], quantities), [("attention", "loo")])).set_index("quantity")
-    assert summary.loc["kendall_tau_attention_vs_loo", "n"] == 5 and summary.loc["permutation", "n"] == 6
+    assert summary.loc["kendall_tau_attention_vs_loo", "n"] == 4 and summary.loc["permutation", "n"] == 6
     with pytest.raises(ModelError, match="a Hugging Face classifier reads single texts here, and these have questions"):
         own_model("mine", Run("planted"), corpus=corpus_of(classes, query=("why",)))

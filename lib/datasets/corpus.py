@@ -37,6 +37,7 @@ class Vocabulary:
     """Ids of the words of the training split: pad 0, unknown 1, start 2, end 3, words from 4 (Jain & Wallace)."""
 
     words: tuple[str, ...]
+    pieces: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # a pretrained model's subwords of each
 
     @classmethod
     def of(cls, texts: Iterable[Iterable[str]], min_df: int = 1, min_count: int = 1) -> "Vocabulary":

@@ -1,8 +1,9 @@
 """A corpus in the subwords of a pretrained model's tokenizer, so that the model can read it."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 from pathlib import Path
 
 from lib.datasets import pretrained
@@ -20,14 +21,18 @@ def in_subwords_of(corpus: Corpus, name: str, data_home: str | Path | None = Non
     return replace(corpus_in_subwords(corpus, pretrained.tokenizer_of(folder), most), subwords=folder)
 
 
-def vocabulary_of(tokenizer) -> Vocabulary:
-    """Padding, unknown, start and end, then every subword of the tokenizer, in its order."""
-    subwords = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    return Vocabulary(SPECIALS + tuple(f"<unused {k}>" if word is None else word for k, word in enumerate(subwords)))
+def vocabulary_of(tokenizer, words: Mapping[str, tuple[int, ...]] | None = None) -> Vocabulary:
+    """Padding, unknown, start and end, then words with the ids of their subwords; None: every subword by itself."""
+    ids = ids_of(tokenizer)
+    if words is None:
+        subwords = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+        words = {f"<unused {k}>" if word is None else word: (k,) for k, word in enumerate(subwords)}
+    pieces = ((), *((k,) for k in ids[1 : len(SPECIALS)]), *words.values())
+    return Vocabulary(SPECIALS + tuple(words), pieces)
 
 
 def ids_of(tokenizer) -> list[int]:
-    """The tokenizer's id of each word of `vocabulary_of`; DataError where it puts no cls and sep around a text."""
+    """The ids of padding, unknown, start, end and every subword; DataError: no cls and sep are put around a text."""
     pad, unk, cls, sep = (getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep"))
     around = tokenizer("a")["input_ids"]
     if pad is None or (around[0], around[-1]) != (cls, sep):
@@ -37,49 +42,65 @@ def ids_of(tokenizer) -> list[int]:
     return [pad, unk, cls, sep, *range(len(tokenizer))]
 
 
-def corpus_in_subwords(corpus: Corpus, tokenizer, most: int) -> Corpus:
-    """The same texts as they were written, in a tokenizer's subwords, the first `most` of each text.
+def corpus_in_subwords(corpus: Corpus, tokenizer, most: float, whole: bool = False) -> Corpus:
+    """The same texts as they were written, in a tokenizer's subwords, at most the first `most` of each text.
 
-    Rationales and sentences become spans of subwords by where their words stand in the text.
+    With `whole` its words are the tokens, each of one or more subwords. Rationales and sentences become spans of tokens
+    by where their words stand in the text.
     """
-    kind, vocabulary, splits = type(tokenizer).__name__, vocabulary_of(tokenizer), {}
-    notes = [f"Tokens are the subwords of a tokenizer, {kind}, of the texts as they were written."]
+    kind, words, splits, room = type(tokenizer).__name__, {} if whole else None, {}, int(min(most + 2, 2**31 - 1))
+    of = "words, each of one or more subwords," if whole else "subwords"
+    notes = [f"Tokens are the {of} of a tokenizer, {kind}, of the texts as they were written."]
     for split in corpus.splits:
         first, between, second = map(list, zip(*(one.text.partition(PAIR) for one in split.instances), strict=True))
-        second, room = (second, most + 2) if any(between) else (None, None)  # pairs are cut as the tokenizer cuts them
-        how = {"truncation": bool(room), "max_length": room, "return_offsets_mapping": True, "verbose": False}
-        read = tokenizer(first, second, **how)
-        pieces = [tokenizer.convert_ids_to_tokens(ids[1:-1]) for ids in read["input_ids"]]
-        made = list(map(in_pieces, split.instances, pieces, [offsets[1:-1] for offsets in read["offset_mapping"]]))
-        kept = tuple(cut(one, most) for one in made if one.tokens)
+        read = tokenizer(first, second if any(between) else None, truncation=True, max_length=room, verbose=False)
+        made = [in_tokens(*both, words) for both in zip(split.instances, read.encodings, strict=True)]
+        kept = tuple(one for one in made if one.tokens)
         if len(kept) < len(made):
             notes.append(f"{len(made) - len(kept):,} texts of {split.name} without a subword were left out.")
         notes += ["The separators between two texts count as words."] * (split.name == "test" and all(between))
-        if longer := sum(len(one.ids) > most + 2 or bool(one.overflowing) for one in read.encodings):
-            notes.append(f"{longer:,} texts of {split.name} were cut after {most:,} subwords.")
+        if longer := sum(bool(one.overflowing) for one in read.encodings):
+            notes.append(f"{longer:,} texts of {split.name} were cut after {room - 2:,} subwords.")
         known = [sum(one.rationale is not None for one in of) for of in (split.instances, made)]
         if lost := known[0] - known[1]:
             notes.append(f"The reasons of {lost:,} texts of {split.name} could not be found in their subwords.")
-        splits[split.name] = Split(split.name, kept, vocabulary)
+        splits[split.name] = kept
+    vocabulary = vocabulary_of(tokenizer, words)
+    splits = {name: Split(name, kept, vocabulary) for name, kept in splits.items()}
     made = {"vocabulary": vocabulary, "checksum": checksum(splits.values(), vocabulary)}
     return replace(corpus, **splits, **made, notes=(*corpus.notes, *notes))
 
 
-def in_pieces(text: Instance, pieces: list[str], offsets: Spans) -> Instance:
-    """A text in pieces that have those offsets in its characters; what is of words is None if these are not found."""
+def in_tokens(text: Instance, read, words: dict[str, tuple[int, ...]] | None = None) -> Instance:
+    """A text in its subwords, as an Encoding of tokenizers has it, or in words of these, which `words` then holds.
+
+    What is of its words is None if these are not found in its characters.
+    """
+    pieces, ids, offsets = read.tokens[1:-1], tuple(read.ids[1:-1]), read.offsets[1:-1]
+    texts, of = text.text.partition(PAIR)[::2], [None] * len(ids) if words is None else read.word_ids[1:-1]
+    begins = [k for k, word in enumerate(of) if k == 0 or word is None or word != of[k - 1]]
+    spans, tokens = list(pairwise([*begins, len(ids)])) if ids else [], []
+    for begin, end in spans:
+        name = pieces[begin]
+        if words is not None and of[begin] is not None:
+            written = texts[read.sequence_ids[1 + begin]][offsets[begin][0] : offsets[end - 1][1]]
+            name = written.strip() or name
+        if words is not None and words.setdefault(name, ids[begin:end]) != ids[begin:end]:
+            words[name := " ".join(pieces[begin:end])] = ids[begin:end]
+        tokens.append(name)
     rationale = sentences = None
-    if (text.rationale or text.sentences) and PAIR not in text.text and (words := places_of(text)):
-        starts, ends = zip(*offsets, strict=True) if offsets else ((), ())
+    if (text.rationale or text.sentences) and PAIR not in text.text and (places := places_of(text)):
+        starts, ends = [offsets[begin][0] for begin, _ in spans], [offsets[end - 1][1] for _, end in spans]
 
-        def piece(first: int, end: int) -> tuple[int, int]:  # [first, end) of words -> of pieces
-            return bisect_right(ends, words[first][0]), bisect_left(starts, words[end - 1][1])
+        def token(first: int, end: int) -> tuple[int, int]:  # [first, end) of its words -> of tokens
+            return bisect_right(ends, places[first][0]), bisect_left(starts, places[end - 1][1])
 
-        rationale = tuple(piece(*span) for span in text.rationale or ()) or None
+        rationale = tuple((first, end) for first, end in starmap(token, text.rationale or ()) if first < end) or None
         if text.sentences:
-            begins = [bisect_left(starts, words[first][0]) for first in accumulate(text.sentences[:-1])]
-            sizes = [end - start for start, end in pairwise([0, *begins, len(pieces)])]
+            firsts = [bisect_left(starts, places[first][0]) for first in accumulate(text.sentences[:-1])]
+            sizes = [end - start for start, end in pairwise([0, *firsts, len(tokens)])]
             sentences = tuple(filter(None, sizes))
-    return replace(text, tokens=tuple(pieces), rationale=rationale, sentences=sentences)
+    return replace(text, tokens=tuple(tokens), rationale=rationale, sentences=sentences)
 
 
 def places_of(text: Instance) -> Spans:
@@ -91,15 +112,3 @@ def places_of(text: Instance) -> Spans:
             return []
         places.append((start, at := start + len(word)))
     return places
-
-
-def cut(text: Instance, most: int) -> Instance:
-    """The first `most` tokens of a text, and what is said of these."""
-    if len(text.tokens) <= most:
-        return text
-    spans = tuple((start, min(end, most)) for start, end in text.rationale or () if start < most) or None
-    sentences, left = [], most
-    for size in text.sentences or ():
-        sentences += [min(size, left)] if left > 0 else []
-        left -= size
-    return replace(text, tokens=text.tokens[:most], rationale=spans, sentences=tuple(sentences) or None)

@@ -58,8 +58,9 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     with gradients_enabled(model):
         embeddings.requires_grad_()
         if hugging:
-            read = model.read_from(batch.mask).to(embeddings).requires_grad_()
-            logits = model.logits(embeddings, batch.mask, inner, output.second)
+            inside, packed = output.layout.inside, output.layout.pack_all(embeddings)
+            read = model.read_from(inside).to(packed).requires_grad_()
+            logits = model.logits(packed, inside, inner, output.layout.second)
         else:
             own = model.from_hidden(model.encoder(embeddings, batch.lengths, inner), embeddings, batch.mask, None)
             read, logits = own.attention, own.logits
@@ -69,8 +70,9 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     for weights, gradient in zip(reversed(inner), reversed(gradients), strict=True):
         products = (weights * gradient).clamp(min=0).mean(dim=1)
         relevance = relevance + (relevance[:, None] @ products).squeeze(1)
-    found = zip(LAYERS, (rolled_out(read, inner), relevance), strict=True)
-    return {name: value.masked_fill(~batch.mask, 0) for name, value in found}
+    found = [rolled_out(read, inner), relevance]
+    found = map(output.layout.sums, found) if hugging else found
+    return {name: value.masked_fill(~batch.mask, 0) for name, value in zip(LAYERS, found, strict=True)}
 
 
 def rolled_out(read: Tensor, inner: list[Tensor]) -> Tensor:
@@ -91,14 +93,13 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
     named = [*(f"layer {layer}, head {head}" for layer in layers for head in heads), *OTHER_MAPS]
 
     def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
-        inner = []
+        inner, layout = [], output.layout
         with torch.no_grad():
-            model.logits(output.embeddings, batch.mask, inner, output.second)
-        read = model.read_from(batch.mask).to(inner[0])
-        rollout = rolled_out(read, inner).masked_fill(~batch.mask, 0)
-        rows = torch.stack([torch.einsum("tq,thqk->thk", read, weights) for weights in inner])
-        rows = rows.masked_fill(~batch.mask[:, None], 0)
-        maps = [*rows.transpose(1, 2).flatten(0, 1), rows[-1].mean(dim=1), rows.mean(dim=(0, 2)), rollout]
-        return dict(zip(named, maps, strict=True))
+            model.logits(layout.pack_all(output.embeddings), layout.inside, inner, layout.second)
+        read = model.read_from(layout.inside).to(inner[0])
+        rows = torch.stack([torch.einsum("tq,thqk->tkh", read, weights) for weights in inner], dim=2)
+        maps = [*rows.flatten(2).unbind(2), rows[:, :, -1].mean(dim=2), rows.mean(dim=(2, 3)), rolled_out(read, inner)]
+        words = layout.sums(torch.stack(maps, dim=2)).masked_fill(~batch.mask[:, :, None], 0)
+        return dict(zip(named, words.unbind(2), strict=True))
 
     return Quantity("map", measured, dict.fromkeys(named, "fraction"))

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from lib.datasets.batches import Batch
-from lib.datasets.corpus import END, SPECIALS, START, UNKNOWN, Corpus
+from lib.datasets.corpus import END, START, UNKNOWN, Corpus, Vocabulary
 from lib.datasets.files import as_path
 from lib.datasets.pretrained import classifier_of, expose, folder_of, library, read, words_read
-from lib.datasets.subwords import corpus_in_subwords, ids_of, vocabulary_of
+from lib.datasets.subwords import corpus_in_subwords, vocabulary_of
 from lib.models.check_interface import made_single
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import ModelOutput, require_gradient
@@ -37,7 +38,44 @@ class Output(ModelOutput):
 
     first: Tensor | None = None
     logs: Tensor | None = None
-    second: Tensor | None = None  # (batch, word) of a pair of texts: 1 behind the first separator, else 0
+    layout: "Layout | None" = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the subwords of a batch's words lie in what the classifier reads.
+
+    place   (batch, word, subword) the position of each, and behind the last position where a word has none
+    inside  (batch, position) True between start and end
+    second  (batch, position) of a pair of texts: 1 behind the first separator, else 0
+    """
+
+    place: Tensor
+    inside: Tensor
+    second: Tensor | None = None
+
+    def pack(self, of_words: Tensor) -> Tensor:
+        """(batch, word, subword, ...) -> (batch, position, ...)."""
+        return packed(of_words, self.place, self.inside.shape[1])
+
+    def pack_all(self, of_words: Tensor) -> Tensor:
+        """(batch, word, subword x size) -> (batch, position, size)."""
+        return self.pack(of_words.unflatten(2, (self.place.shape[2], -1)))
+
+    def unpack(self, values: Tensor, empty: float = 0) -> Tensor:
+        """(batch, position, ...) -> (batch, word, subword, ...), `empty` where a word has none."""
+        values = torch.cat([values, torch.full_like(values[:, :1], empty)], dim=1)
+        return values[torch.arange(len(values), device=values.device)[:, None, None], self.place]
+
+    def sums(self, values: Tensor) -> Tensor:
+        """(batch, position, ...) -> (batch, word, ...): the sum over each word's subwords."""
+        return self.unpack(values).sum(dim=2)
+
+
+def packed(of_words: Tensor, place: Tensor, positions: int) -> Tensor:
+    """(batch, word, subword, ...) -> (batch, position, ...) by `place` of Layout."""
+    row = torch.arange(len(place), device=place.device)[:, None, None].expand_as(place)
+    return of_words.new_zeros(len(place), positions + 1, *of_words.shape[3:]).index_put((row, place), of_words)[:, :-1]
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -48,36 +86,39 @@ class HuggingFaceClassifier(nn.Module):
     each of these rows of weights by its ratio to this mean; each row's weights of start and end, and the sum of those
     of the words, stay what they are. Of one row it replaces the weights.
 
-    `hidden` of its output are the values (batch, word, head x size) that the heads weigh.
+    A word may have several subwords: its attention is their sum, which an imposed one shares out as they had it, its
+    embedding all of theirs, and so its `hidden`, the values (batch, word, subword x head x size) that the heads weigh.
 
     Args:
         classifier: as AutoModelForSequenceClassification makes it. From now on it computes its attention by our
             function, which gives the same.
-        tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`).
+        tokenizer: its own. Batches must be of a corpus in its subwords, or in words of these (`corpus_in_subwords`).
         attention: a layer, or (layer, head), each from 0, or from the end with -1.
+        vocabulary: of that corpus; None: of one in subwords.
     Raises:
         ValueError: the model is no classifier, reads out other words, or does not expose its attention.
     """
 
     words_at_once = WORDS
 
-    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1):
+    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1, vocabulary: Vocabulary | None = None):
         super().__init__()
         config, kind = getattr(classifier, "config", None), type(classifier).__name__
         labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
         if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
             seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
             raise ValueError(f"{seen} does not give a text one of several classes; allowed: a sequence classifier")
-        self.vocabulary = vocabulary_of(tokenizer)
-        self.register_buffer("ids", torch.tensor(ids_of(tokenizer)), persistent=False)
+        self.vocabulary = vocabulary or vocabulary_of(tokenizer)
+        pieces = [torch.tensor(ids, dtype=torch.long) for ids in self.vocabulary.pieces]  # of each word, then -1
+        self.register_buffer("pieces", pad_sequence(pieces, batch_first=True, padding_value=-1), persistent=False)
         self.order = list(range(labels))  # the number of the output for each class of the corpus
         typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
-        self.separator = len(SPECIALS) + tokenizer.sep_token_id if typed else None
+        self.separator = tokenizer.sep_token_id if typed else None
         library()
         self.classifier = classifier
         expose(classifier)
         self.to(next(classifier.parameters()).device)
-        probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.ids.device))
+        probe = self._embed(torch.tensor([[START, UNKNOWN, UNKNOWN, UNKNOWN, END]], device=self.pieces.device))
         self.sizes, self.reads_first = layers_and_heads(classifier, probe)
         layers, heads = self.sizes
         layer, head = attention if isinstance(attention, tuple) else (attention, 0)
@@ -101,14 +142,12 @@ class HuggingFaceClassifier(nn.Module):
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
-        recorder, second = Recorder(self.place, batch.mask, attention), None
-        if self.separator is not None:
-            between = batch.tokens == self.separator
-            second = (between.cumsum(dim=1) > between).long()
-        logits = self.logits(embeddings, batch.mask, recorder, second)
+        layout = self._layout(batch)
+        recorder = Recorder(self.place, layout, attention)
+        logits = self.logits(layout.pack_all(embeddings), layout.inside, recorder, layout.second)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
-        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "second": second}
-        return Output(logits, recorder.scores, attention, batch.mask, recorder.values, embeddings, **about)
+        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "layout": layout}
+        return Output(logits, recorder.scores, attention, batch.mask, recorder.hidden, embeddings, **about)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
@@ -121,18 +160,19 @@ class HuggingFaceClassifier(nn.Module):
         size, logits = max(1, WORDS // words), []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
-            recorder = Recorder(self.place, part.mask, given, part.hidden)
+            embeddings, layout = part.layout.pack_all(part.embeddings)[:, alone], part.layout
+            recorder = Recorder(self.place, layout, given, part.hidden)
             if self.first_alone:
                 recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
-            logits.append(self.logits(part.embeddings[:, alone], part.mask[:, alone], recorder, part.second))
+            logits.append(self.logits(embeddings, layout.inside[:, alone], recorder, layout.second))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:
         """None: what follows the attention is not affine."""
 
-    def read_from(self, mask: Tensor) -> Tensor:
-        """(batch, word): how much of each last state is read out: all of the first word's, or the mean of all."""
-        read = with_ends(mask).double()
+    def read_from(self, inside: Tensor) -> Tensor:
+        """(batch, position): how much of each last state is read out: all of the first one, or the mean of all."""
+        read = with_ends(inside).double()
         if self.reads_first:
             read[:, 1:] = 0
         return read / read.sum(dim=1, keepdim=True)
@@ -142,30 +182,50 @@ class HuggingFaceClassifier(nn.Module):
         empty = self._embed(batch.tokens.new_tensor([[START, END]]))
         return self.logits(empty, torch.zeros_like(empty[:, :, 0], dtype=torch.bool)).expand(len(batch), -1)
 
-    def logits(self, embeddings: Tensor, mask: Tensor, recorder=None, second: Tensor | None = None) -> Tensor:
-        """(batch, class) of embeddings (batch, word, embedding); `mask`: between start and end; `second`: of Output."""
-        given = {} if second is None else {"token_type_ids": second[:, : mask.shape[1]]}
+    def logits(self, embeddings: Tensor, inside: Tensor, recorder=None, second: Tensor | None = None) -> Tensor:
+        """(batch, class) of embeddings (batch, position, embedding); `inside` and `second` are those of a Layout."""
+        given = {} if second is None else {"token_type_ids": second[:, : inside.shape[1]]}
         output = self.classifier(
-            inputs_embeds=embeddings, attention_mask=with_ends(mask).long(), recorder=recorder, **given
+            inputs_embeds=embeddings, attention_mask=with_ends(inside).long(), recorder=recorder, **given
         )
         return output.logits[:, self.order]
 
+    def _ids(self, tokens: Tensor) -> Tensor:
+        """(batch, word, subword) ids of tokens (batch, word), -1 where a word has no more."""
+        ids = self.pieces[tokens]
+        return ids[:, :, : int((ids >= 0).sum(dim=2).max())]
+
     def _embed(self, tokens: Tensor) -> Tensor:
-        """(batch, word, embedding) of tokens (batch, word), without positions."""
-        return self.classifier.get_input_embeddings()(self.ids[tokens])
+        """(batch, word, subword x embedding) of tokens (batch, word), without positions; 0 where there is none."""
+        ids = self._ids(tokens)
+        table = self.classifier.get_input_embeddings()
+        return table(ids.clamp(min=0)).masked_fill((ids < 0)[..., None], 0).flatten(2)
+
+    def _layout(self, batch: Batch) -> Layout:
+        ids = self._ids(batch.tokens)
+        there = (ids >= 0).flatten(1)
+        positions, second = int(there.sum(dim=1).max()), None
+        place = (there.cumsum(dim=1) - 1).masked_fill(~there, positions).view_as(ids)
+        if self.separator is not None:
+            between = batch.mask & (ids[:, :, 0] == self.separator)
+            second = packed((between.cumsum(dim=1) > between).long()[:, :, None].expand_as(ids), place, positions)
+        return Layout(place, packed(batch.mask[:, :, None].expand_as(ids), place, positions), second)
 
 
-def with_ends(mask: Tensor) -> Tensor:
-    """(batch, word): the words of a mask, which are between start and end, and these two."""
-    return torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True) + 2
+def with_ends(inside: Tensor) -> Tensor:
+    """(batch, position): those inside, which are between start and end, and these two."""
+    return torch.arange(inside.shape[1], device=inside.device) < inside.sum(dim=1, keepdim=True) + 2
 
 
-def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tuple[HuggingFaceClassifier, Corpus]:
-    """A classifier with the interface, and the corpus in the subwords that it reads, with notes on how both are read.
+def pretrained(
+    source: str | Path, corpus: Corpus, attention: Place = -1, whole: bool = True
+) -> tuple[HuggingFaceClassifier, Corpus]:
+    """A classifier with the interface, and the corpus in the words that it reads, with notes on how both are read.
 
     Args:
         source: a folder with model and tokenizer, from here or in a home of data; nothing is downloaded.
         attention: of HuggingFaceClassifier.
+        whole: the subwords of a word are one token; else each is.
     Raises:
         ValueError: the folder, or the model in it, cannot be measured on this corpus, in one sentence.
     """
@@ -173,15 +233,16 @@ def pretrained(source: str | Path, corpus: Corpus, attention: Place = -1) -> tup
     folder = folder_of(str(here if here.is_dir() else source))
     tokenizer, classifier = read("AutoTokenizer", folder), classifier_of(folder)
     halves = made_single(classifier)
-    model = HuggingFaceClassifier(classifier, tokenizer, attention)
+    most = min(tokenizer.model_max_length, words_read(classifier)) - 2
+    made = corpus_in_subwords(replace(corpus, subwords=folder, notes=()), tokenizer, most, whole)
+    model = HuggingFaceClassifier(classifier, tokenizer, attention, made.vocabulary)
     model.order, by_order = order_of(classifier.config, corpus.classes)
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
     about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention: {model.attention_name}, "
     where = "at the classifying token" if model.reads_first else "averaged over all tokens, whose mean is read out"
     notes = [f"{about}{where}, over the words between start and end.", *by_order, *halves]
-    most = min(tokenizer.model_max_length, words_read(classifier)) - 2
-    return model, corpus_in_subwords(replace(corpus, subwords=folder, notes=(*corpus.notes, *notes)), tokenizer, most)
+    return model, replace(made, notes=(*corpus.notes, *notes, *made.notes))
 
 
 def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
@@ -235,53 +296,56 @@ def layers_and_heads(classifier: nn.Module, probe: Tensor) -> tuple[tuple[int, i
 class Recorder:
     """Records the attention of the first word, or of all, in some heads of a layer, and replaces it.
 
-    After the forward pass it has, of the place (layer, heads, words), `logs` (batch, row, word) of the weights, a row
-    for each head and word there, `scores` (batch, word), whose softmax over the mask is the rows' mean, and `values`
-    (batch, word, head x size); of each layer the output for the `first` word, (batch, head, 1, size). Where outputs are
-    `given`, these are taken.
+    After the forward pass it has, of the place (layer, heads, words), `logs` (batch, row, position) of the weights, a
+    row for each head and position there, `scores` (batch, word), whose softmax over the mask is the rows' mean, and
+    `hidden` (batch, word, subword x head x size); of each layer the output for the `first` position, (batch, head, 1,
+    size). Where outputs are `given`, these are taken.
     """
 
-    def __init__(self, place: tuple, mask: Tensor, attention: Tensor | None = None, values: Tensor | None = None):
+    def __init__(self, place: tuple, layout: Layout, attention: Tensor | None = None, hidden: Tensor | None = None):
         self.layer, self.heads, self.words = place
-        self.mask, self.attention, self.values = mask, attention, values
+        self.layout, self.attention, self.hidden = layout, attention, hidden
         self.first, self.given = [], []
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """The output of the heads of the next layer, (batch, head, word, size)."""
+        """The output of the heads of the next layer, (batch, head, position, size)."""
         if self.given:
             return self.given.pop(0)
         attended, heads, words = weights @ values, self.heads, self.words
         if len(self.first) == self.layer:
-            logs = scores[:, heads, words].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
-            logs = logs.masked_fill(~with_ends(self.mask)[:, None, words, None], -torch.inf)  # rows of padding
+            least = torch.finfo(scores.dtype).min
+            logs = scores[:, heads, words].clamp(min=least).log_softmax(dim=-1)
+            logs = logs.masked_fill(~with_ends(self.layout.inside)[:, None, words, None], -torch.inf)  # of padding
             self.logs = logs.flatten(1, 2)
-            self.scores = self.logs.logsumexp(dim=1)
-            if self.values is None:
-                self.values = values[:, heads].transpose(1, 2).flatten(2)
+            self.scores = self.layout.unpack(self.logs.mT, least).flatten(2).logsumexp(dim=2)
+            if self.hidden is None:
+                self.hidden = self.layout.unpack(values[:, heads].transpose(1, 2).flatten(2)).flatten(2)
             own = self.weigh(self.logs, attended[:, :, words])
             attended = torch.cat([own, attended[:, :, own.shape[2] :]], dim=2)
         self.first.append(attended[:, :, :1])
         return attended
 
     def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
-        """(batch, head, word, size): what the words there attend to, with that of other heads as in `others`."""
-        rows = logs.exp() if self.attention is None else reweighted(logs, self.mask, self.attention)
-        values = self.values.unflatten(2, (self.heads.stop - self.heads.start, -1)).transpose(1, 2)
-        own = rows.unflatten(1, (-1, others.shape[2])) @ values
+        """(batch, head, position, size): what those of the place attend to, with that of other heads as in `others`."""
+        rows = logs.exp() if self.attention is None else reweighted(logs, self.layout, self.attention)
+        values = self.layout.pack_all(self.hidden).unflatten(2, (self.heads.stop - self.heads.start, -1))
+        own = rows.unflatten(1, (-1, others.shape[2])) @ values.transpose(1, 2)
         return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
 
 
-def reweighted(logs: Tensor, mask: Tensor, attention: Tensor) -> Tensor:
-    """(batch, row, word): weights, of logarithms `logs`, times how much an attention (batch, word) is of their mean.
+def reweighted(logs: Tensor, layout: Layout, attention: Tensor) -> Tensor:
+    """(batch, row, position): weights, of logarithms `logs`, times how much an attention (batch, word) is of the mean.
 
-    Each row keeps the sum of its weights over the mask, times that of the attention, and all weights off the mask.
+    Each row keeps the sum of its weights inside, times that of the attention, and all weights outside.
     """
-    weights, given = logs.exp(), attention[:, None]
-    ratio = logs - logs.logsumexp(dim=1, keepdim=True)  # of each row's weight to the sum of all rows', at most 0
+    weights, of_word = logs.exp(), layout.unpack(logs.mT, -torch.inf).flatten(2).logsumexp(dim=2)  # of all rows
+    of_word, given = (layout.pack(of[:, :, None].expand_as(layout.place))[:, None] for of in (of_word, attention))
+    ratio = logs - of_word  # of each row's weight to the sum of all rows', at most 0
     with torch.no_grad():  # the largest that counts is 1: a head that nearly ignores these words has a sum too
         largest = ratio.masked_fill(given <= 0, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0)
     products = (ratio - largest).clamp(max=30).exp() * given
     total = products.sum(dim=-1, keepdim=True)
-    shares = products / total.masked_fill(total == 0, 1) * given.sum(dim=-1, keepdim=True)
-    words = weights.masked_fill(~mask[:, None], 0).sum(dim=-1, keepdim=True)
-    return weights.masked_fill(mask[:, None], 0) + words * shares
+    sums = attention.sum(dim=1)[:, None, None]
+    words = weights.masked_fill(~layout.inside[:, None], 0).sum(dim=-1, keepdim=True)
+    shares = products / total.masked_fill(total == 0, 1) * sums
+    return weights.masked_fill(layout.inside[:, None], 0) + words * shares
