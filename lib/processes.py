@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
 
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -17,11 +17,6 @@ if sys.platform == "linux":  # batches differ in length: a process would keep se
 
 class WorkerDied(RuntimeError):
     """A process ended in the middle of a task, without an exception: killed, or out of memory."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return cpu_count()
 
 
 def gpu_runs() -> int:

@@ -15,7 +15,7 @@ from lib.analysis.statistics import Effect
 from lib.analysis.summaries import DROPS, answer_table, score_statistic
 from lib.datasets import spec, with_dials
 from lib.datasets.pretrained import is_pretrained
-from lib.models import Displayed
+from lib.models.classifier import Displayed
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate

@@ -9,8 +9,7 @@ from types import ModuleType
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
 import pytest
-
-from lib import processes
+from joblib import cpu_count
 
 PROJECT = Path(__file__).resolve().parents[1]
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL", "") not in ("", "0")
@@ -32,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than there are cores, at most 8: several tests wait, for kills, jobs and the browser."""
-    return min(processes.cores() + 1, 8)
+    return min(cpu_count() + 1, 8)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -21,7 +21,7 @@ from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
 from lib.interventions import shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
-from lib.models import Displayed
+from lib.models.classifier import Displayed
 from lib.quantity import RUN_COLUMNS
 from lib.training.targets import PEAK, TARGETS, target
 from papers import PAPERS

@@ -1,7 +1,7 @@
 """Single texts: attention on the words themselves, and what each token alone would be read as."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import cycle
 
@@ -25,11 +25,7 @@ LONGEST = 20  # letters of a token on the axis
 
 
 def attention_text(
-    tokens: Sequence[str],
-    weights: Mapping[str, np.ndarray],
-    rationale: Iterable[tuple[int, int]] | None = None,
-    title: str = "",
-    most: int = 300,
+    tokens: Sequence[str], weights: Mapping[str, np.ndarray], rationale=None, title: str = "", most: int = 300
 ) -> HTML:
     """A text once per attention map, each token on a ground as strong as its weight; hovering shows the weight.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 SUFFIX = ".jsonl.gz"
+Home = str | Path | None  # a folder of datasets; None: $DATA_HOME
 MOST = 512  # MB (2**20 bytes) of a file of texts, unpacked: what is read takes several times that in memory
 
 

@@ -76,17 +76,16 @@ def in_tokens(text: Instance, read, words: dict[str, tuple[int, ...]] | None = N
 
     What is of its words is None if these are not found in its characters.
     """
-    pieces, ids, offsets = read.tokens[1:-1], tuple(read.ids[1:-1]), read.offsets[1:-1]
+    pieces, ids, offsets, of_pair = (every[1:-1] for every in (read.tokens, read.ids, read.offsets, read.sequence_ids))
     texts, of = text.text.partition(PAIR)[::2], [None] * len(ids) if words is None else read.word_ids[1:-1]
     begins = [k for k, word in enumerate(of) if k == 0 or word is None or word != of[k - 1]]
     spans, tokens = list(pairwise([*begins, len(ids)])) if ids else [], []
     for begin, end in spans:
-        name = pieces[begin]
-        if words is not None and of[begin] is not None:
-            written = texts[read.sequence_ids[1 + begin]][offsets[begin][0] : offsets[end - 1][1]]
-            name = written.strip() or name
-        if words is not None and words.setdefault(name, ids[begin:end]) != ids[begin:end]:
-            words[name := " ".join(pieces[begin:end])] = ids[begin:end]
+        name, own = pieces[begin], tuple(ids[begin:end])
+        if of[begin] is not None:  # as it is written
+            name = texts[of_pair[begin]][offsets[begin][0] : offsets[end - 1][1]].strip() or name
+        if words is not None and words.setdefault(name, own) != own:
+            words[name := " ".join(pieces[begin:end])] = own
         tokens.append(name)
     rationale = sentences = None
     if (text.rationale or text.sentences) and PAIR not in text.text and (places := places_of(text)):

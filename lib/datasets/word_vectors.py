@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lib.datasets.altered import SHORTCUT_WORDS
 from lib.datasets.corpus import PAD, SPECIALS, Vocabulary
-from lib.datasets.files import DataError, find_file, homes, read_bytes, soundly_read
+from lib.datasets.files import DataError, Home, find_file, homes, read_bytes, soundly_read
 
 NAMES = "random, auto, word2vec (learned from the texts), or a file of word vectors (.npz)"
 
@@ -34,12 +34,7 @@ class Vectors:
 
 
 def load(
-    name: str | Path,
-    vocabulary: Vocabulary,
-    data_home: str | Path | None = None,
-    seed: int = 0,
-    size: int = 300,
-    first: str = "",
+    name: str | Path, vocabulary: Vocabulary, data_home: Home = None, seed: int = 0, size: int = 300, first: str = ""
 ) -> Vectors:
     """The embedding table (word, size) of that name.
 

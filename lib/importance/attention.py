@@ -58,7 +58,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
     with gradients_enabled(model):
         embeddings.requires_grad_()
         if hugging:
-            inside, packed = output.layout.inside, output.layout.pack_all(embeddings)
+            inside, packed = output.layout.inside, output.layout.pack(embeddings)
             read = model.read_from(inside).to(packed).requires_grad_()
             logits = model.logits(packed, inside, inner, output.layout.second)
         else:
@@ -71,7 +71,7 @@ def through_layers(model: AttentionModel, batch: Batch, output: ModelOutput) -> 
         products = (weights * gradient).clamp(min=0).mean(dim=1)
         relevance = relevance + (relevance[:, None] @ products).squeeze(1)
     found = [rolled_out(read, inner), relevance]
-    found = map(output.layout.sums, found) if hugging else found
+    found = [output.layout.unpack(values).sum(dim=2) for values in found] if hugging else found
     return {name: value.masked_fill(~batch.mask, 0) for name, value in zip(LAYERS, found, strict=True)}
 
 
@@ -95,11 +95,11 @@ def every_map(model: HuggingFaceClassifier) -> Quantity:
     def measured(model: HuggingFaceClassifier, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
         inner, layout = [], output.layout
         with torch.no_grad():
-            model.logits(layout.pack_all(output.embeddings), layout.inside, inner, layout.second)
+            model.logits(layout.pack(output.embeddings), layout.inside, inner, layout.second)
         read = model.read_from(layout.inside).to(inner[0])
         rows = torch.stack([torch.einsum("tq,thqk->tkh", read, weights) for weights in inner], dim=2)
         maps = [*rows.flatten(2).unbind(2), rows[:, :, -1].mean(dim=2), rows.mean(dim=(2, 3)), rolled_out(read, inner)]
-        words = layout.sums(torch.stack(maps, dim=2)).masked_fill(~batch.mask[:, :, None], 0)
+        words = layout.unpack(torch.stack(maps, dim=2)).sum(dim=2).masked_fill(~batch.mask[:, :, None], 0)
         return dict(zip(named, words.unbind(2), strict=True))
 
     return Quantity("map", measured, dict.fromkeys(named, "fraction"))

@@ -15,6 +15,7 @@ from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.numerics import by_length
 from lib.quantity import JSD_BOUNDS, Quantity
+from lib.random_streams import streams
 
 METHODS = ("exact", "gradient")
 MAX_TOKENS = 5000  # of a text; one of 20,000 would take half a minute
@@ -51,7 +52,7 @@ def adversarial_attention(
     if method == "exact":
         attention = exact_adversary(token_logits(model, output), base, output.mask, epsilon)
     else:
-        attention = searched_adversary(model, output, epsilon, restarts, steps, seed, instance)
+        attention = searched_adversary(model, output, epsilon, streams(seed, len(base), instance), restarts, steps)
     return attention.to(output.attention.dtype), jensen_shannon(attention, base).to(output.attention.dtype)
 
 

@@ -9,7 +9,7 @@ from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
 from lib.numerics import by_length, rows_of
-from lib.random_streams import normal, streams
+from lib.random_streams import normal
 
 CELLS = 2**19  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
 PENALTY, LEARNING_RATE, SPREAD = 500.0, 0.01, 3.0
@@ -19,24 +19,18 @@ AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in t
 
 @torch.no_grad()
 def searched_adversary_definition(
-    model: AttentionModel,
-    output: ModelOutput,
-    epsilon: float,
-    restarts: int = 5,
-    steps: int = 500,
-    seed: int = 0,
-    instance: Tensor | None = None,
+    model: AttentionModel, output: ModelOutput, epsilon: float, stream: np.ndarray, restarts: int = 5, steps: int = 500
 ) -> Tensor:
     """Jain & Wallace's search by gradients for the adversarial attention (batch, token).
 
-    Restarts from log(1/n) + 3 N(0, 1), Adam with amsgrad, on the sum over texts of
+    Restarts from log(1/n) + 3 N(0, 1), by `streams` (text,), Adam with amsgrad, on the sum over texts of
     - sum_k JSD(q_k, alpha) + 500 sum_k relu(TVD_k - epsilon) - mean over all (j, k) of JSD(q_j, q_k).
     The last term keeps the restarts apart.
     Differs from the paper: not the last iterate but the best one within epsilon is kept; the attention itself, at
     distance 0, is the first.
     """
     mask, own, p = output.mask[:, None], output.attention[:, None].detach(), probabilities(output.logits.detach())
-    free = starts(streams(seed, len(own), instance), output.mask.T, restarts).permute(2, 0, 1).to(own).clone()
+    free = starts(stream, output.mask.T, restarts).permute(2, 0, 1).to(own).clone()
     optimizer = torch.optim.Adam([free.requires_grad_()], lr=LEARNING_RATE, amsgrad=True)
     best, furthest = own.repeat(1, restarts, 1), own.new_zeros(len(own), restarts)
     one, other = torch.triu_indices(restarts, restarts, 1)
@@ -57,31 +51,24 @@ def searched_adversary_definition(
 
 @torch.no_grad()
 def searched_adversary(
-    model: AttentionModel,
-    output: ModelOutput,
-    epsilon: float,
-    restarts: int = 5,
-    steps: int = 500,
-    seed: int = 0,
-    instance: Tensor | None = None,
+    model: AttentionModel, output: ModelOutput, epsilon: float, stream: np.ndarray, restarts: int = 5, steps: int = 500
 ) -> Tensor:
     """`searched_adversary_definition`, many texts at a time; doubles (batch, token).
 
     Of an affine read-out the gradient is written by hand, in the space of the tokens' logits.
     """
     affine, lengths = model.token_logits(output), output.mask.sum(dim=-1)
-    instance = torch.arange(len(lengths)) if instance is None else instance.cpu()
     found = output.attention.double().clone()
     if affine is None:
         for rows in by_length(lengths, CELLS // restarts):
-            options = epsilon, restarts, steps, seed, instance[rows.cpu()]
+            options = epsilon, stream[rows.cpu().numpy()], restarts, steps
             found[rows] = searched_adversary_definition(model, rows_of(output, rows), *options)
         return found
     for rows in by_length(lengths, CELLS // restarts):
         cells = rows[:, None], output.mask[rows].any(dim=0).nonzero()[:, 0]
         mask, base = output.mask[cells].T.contiguous(), output.attention[cells].T.contiguous()  # (token, batch)
         terms, bias = affine[0][cells].permute(2, 1, 0).contiguous(), affine[1][:, None, None]  # (class, token, batch)
-        start = starts(streams(seed, len(rows), instance[rows.cpu()]), mask, restarts).to(base.dtype)
+        start = starts(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
         with torch.inference_mode():  # a small operation costs less
             best = _climb(start, base, terms, bias, epsilon, steps)
         q, own = best.double().masked_fill(~mask, 0), base.double()

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
 from lib.models.attention import ATTENTIONS, WITH_QUERY
-from lib.models.encoders import RETENTIONS, Average, BiLSTM, Convolution, encoder_kind
+from lib.models.encoders import QUESTION_ENCODERS, RETENTIONS, encoder_kind
 from lib.models.interface import ModelOutput, require_gradient
 from lib.numerics import by_length
 from lib.projections import projection, softmax
@@ -175,28 +175,6 @@ class HierarchicalClassifier(AttentionClassifier):
 
 
 # --- tasks with a question
-
-
-def last_states(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-    """(batch, hidden): the last state of each direction."""
-    half = hidden.shape[-1] // 2
-    rows = torch.arange(len(hidden), device=hidden.device)
-    return torch.cat([hidden[rows, lengths - 1, :half], hidden[:, 0, half:]], dim=-1)
-
-
-def mean(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-    """(batch, hidden): the mean over all words, start and end included; in Jain & Wallace's code over padding too."""
-    inside = torch.arange(hidden.shape[1], device=hidden.device) < lengths[:, None]
-    return (hidden * inside[:, :, None]).sum(dim=1) / lengths[:, None]
-
-
-def maximum(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-    """(batch, hidden): the maximum of each channel, 0 or more after ReLU, over the question's own words."""
-    return hidden.masked_fill(~mask[:, :, None], 0).amax(dim=1)
-
-
-# Each with what makes one vector of a question's states (batch, word, hidden), lengths (batch,), mask (batch, word)
-QUESTION_ENCODERS = {"bilstm": (BiLSTM, last_states), "average": (Average, mean), "conv": (Convolution, maximum)}
 
 
 class QuestionClassifier(AttentionClassifier):

@@ -164,6 +164,26 @@ class Pretrained(nn.Module):
         return self.transformer(inputs_embeds=embedded, attention_mask=inside, **recorder).last_hidden_state
 
 
+def last_states(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+    """(batch, hidden): the last state of each direction."""
+    half = hidden.shape[-1] // 2
+    rows = torch.arange(len(hidden), device=hidden.device)
+    return torch.cat([hidden[rows, lengths - 1, :half], hidden[:, 0, half:]], dim=-1)
+
+
+def mean(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+    """(batch, hidden): the mean over all words, start and end included; in Jain & Wallace's code over padding too."""
+    inside = torch.arange(hidden.shape[1], device=hidden.device) < lengths[:, None]
+    return (hidden * inside[:, :, None]).sum(dim=1) / lengths[:, None]
+
+
+def maximum(hidden: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+    """(batch, hidden): the maximum of each channel, 0 or more after ReLU, over the question's own words."""
+    return hidden.masked_fill(~mask[:, :, None], 0).amax(dim=1)
+
+
+# Each with what makes one vector of a question's states (batch, word, hidden), lengths (batch,), mask (batch, word)
+QUESTION_ENCODERS = {"bilstm": (BiLSTM, last_states), "average": (Average, mean), "conv": (Convolution, maximum)}
 # Serrano & Smith (2019), section 3 and appendix A.1: a state depends on the whole text, on its neighbours, on no other.
 # "flan": one encoder over all words; "han": one over the words of a sentence, one over the sentences.
 SERRANO = {"rnn": BiGRU, "conv": partial(Convolution, hidden_size=100, widths=(3, 5), dropout=0.3), "noenc": Identity}

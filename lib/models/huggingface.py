@@ -55,27 +55,24 @@ class Layout:
     second: Tensor | None = None
 
     def pack(self, of_words: Tensor) -> Tensor:
-        """(batch, word, subword, ...) -> (batch, position, ...)."""
+        """(batch, word), of each subword, or (batch, word, subword x size) -> (batch, position), or (.., size)."""
         return packed(of_words, self.place, self.inside.shape[1])
-
-    def pack_all(self, of_words: Tensor) -> Tensor:
-        """(batch, word, subword x size) -> (batch, position, size)."""
-        return self.pack(of_words.unflatten(2, (self.place.shape[2], -1)))
 
     def unpack(self, values: Tensor, empty: float = 0) -> Tensor:
         """(batch, position, ...) -> (batch, word, subword, ...), `empty` where a word has none."""
         values = torch.cat([values, torch.full_like(values[:, :1], empty)], dim=1)
         return values[torch.arange(len(values), device=values.device)[:, None, None], self.place]
 
-    def sums(self, values: Tensor) -> Tensor:
-        """(batch, position, ...) -> (batch, word, ...): the sum over each word's subwords."""
-        return self.unpack(values).sum(dim=2)
+    def log_sums(self, logs: Tensor) -> Tensor:
+        """(batch, row, position) -> (batch, word): of all rows and subwords, in logarithms."""
+        return self.unpack(logs.mT, -torch.inf).flatten(2).logsumexp(dim=2).clamp(min=torch.finfo(logs.dtype).min)
 
 
 def packed(of_words: Tensor, place: Tensor, positions: int) -> Tensor:
-    """(batch, word, subword, ...) -> (batch, position, ...) by `place` of Layout."""
+    """`Layout.pack` by a `place` of so many positions."""
+    each = of_words[:, :, None].expand_as(place) if of_words.dim() == 2 else of_words.unflatten(2, (place.shape[2], -1))
     row = torch.arange(len(place), device=place.device)[:, None, None].expand_as(place)
-    return of_words.new_zeros(len(place), positions + 1, *of_words.shape[3:]).index_put((row, place), of_words)[:, :-1]
+    return each.new_zeros(len(place), positions + 1, *each.shape[3:]).index_put((row, place), each)[:, :-1]
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -144,7 +141,7 @@ class HuggingFaceClassifier(nn.Module):
         require_gradient(embeddings)
         layout = self._layout(batch)
         recorder = Recorder(self.place, layout, attention)
-        logits = self.logits(layout.pack_all(embeddings), layout.inside, recorder, layout.second)
+        logits = self.logits(layout.pack(embeddings), layout.inside, recorder, layout.second)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
         about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "layout": layout}
         return Output(logits, recorder.scores, attention, batch.mask, recorder.hidden, embeddings, **about)
@@ -160,7 +157,7 @@ class HuggingFaceClassifier(nn.Module):
         size, logits = max(1, WORDS // words), []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
-            embeddings, layout = part.layout.pack_all(part.embeddings)[:, alone], part.layout
+            embeddings, layout = part.layout.pack(part.embeddings)[:, alone], part.layout
             recorder = Recorder(self.place, layout, given, part.hidden)
             if self.first_alone:
                 recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
@@ -208,8 +205,8 @@ class HuggingFaceClassifier(nn.Module):
         place = (there.cumsum(dim=1) - 1).masked_fill(~there, positions).view_as(ids)
         if self.separator is not None:
             between = batch.mask & (ids[:, :, 0] == self.separator)
-            second = packed((between.cumsum(dim=1) > between).long()[:, :, None].expand_as(ids), place, positions)
-        return Layout(place, packed(batch.mask[:, :, None].expand_as(ids), place, positions), second)
+            second = packed((between.cumsum(dim=1) > between).long(), place, positions)
+        return Layout(place, packed(batch.mask, place, positions), second)
 
 
 def with_ends(inside: Tensor) -> Tensor:
@@ -313,11 +310,10 @@ class Recorder:
             return self.given.pop(0)
         attended, heads, words = weights @ values, self.heads, self.words
         if len(self.first) == self.layer:
-            least = torch.finfo(scores.dtype).min
-            logs = scores[:, heads, words].clamp(min=least).log_softmax(dim=-1)
+            logs = scores[:, heads, words].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
             logs = logs.masked_fill(~with_ends(self.layout.inside)[:, None, words, None], -torch.inf)  # of padding
             self.logs = logs.flatten(1, 2)
-            self.scores = self.layout.unpack(self.logs.mT, least).flatten(2).logsumexp(dim=2)
+            self.scores = self.layout.log_sums(self.logs)
             if self.hidden is None:
                 self.hidden = self.layout.unpack(values[:, heads].transpose(1, 2).flatten(2)).flatten(2)
             own = self.weigh(self.logs, attended[:, :, words])
@@ -328,7 +324,7 @@ class Recorder:
     def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
         """(batch, head, position, size): what those of the place attend to, with that of other heads as in `others`."""
         rows = logs.exp() if self.attention is None else reweighted(logs, self.layout, self.attention)
-        values = self.layout.pack_all(self.hidden).unflatten(2, (self.heads.stop - self.heads.start, -1))
+        values = self.layout.pack(self.hidden).unflatten(2, (self.heads.stop - self.heads.start, -1))
         own = rows.unflatten(1, (-1, others.shape[2])) @ values.transpose(1, 2)
         return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
 
@@ -338,14 +334,12 @@ def reweighted(logs: Tensor, layout: Layout, attention: Tensor) -> Tensor:
 
     Each row keeps the sum of its weights inside, times that of the attention, and all weights outside.
     """
-    weights, of_word = logs.exp(), layout.unpack(logs.mT, -torch.inf).flatten(2).logsumexp(dim=2)  # of all rows
-    of_word, given = (layout.pack(of[:, :, None].expand_as(layout.place))[:, None] for of in (of_word, attention))
-    ratio = logs - of_word  # of each row's weight to the sum of all rows', at most 0
+    weights, of_all, given = logs.exp(), layout.pack(layout.log_sums(logs))[:, None], layout.pack(attention)[:, None]
+    ratio = logs - of_all  # of each row's weight to the sum of all rows' for that word, at most 0
     with torch.no_grad():  # the largest that counts is 1: a head that nearly ignores these words has a sum too
         largest = ratio.masked_fill(given <= 0, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0)
     products = (ratio - largest).clamp(max=30).exp() * given
     total = products.sum(dim=-1, keepdim=True)
-    sums = attention.sum(dim=1)[:, None, None]
+    shares = products / total.masked_fill(total == 0, 1) * attention.sum(dim=1)[:, None, None]
     words = weights.masked_fill(~layout.inside[:, None], 0).sum(dim=-1, keepdim=True)
-    shares = products / total.masked_fill(total == 0, 1) * sums
     return weights.masked_fill(layout.inside[:, None], 0) + words * shares

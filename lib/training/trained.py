@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import torch
+from joblib import cpu_count
 from safetensors.torch import load_file, save_file
 
 from lib import datasets, models
@@ -16,11 +17,12 @@ from lib.atomic_write import write_json
 from lib.datasets import batches as length_batches
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Corpus
+from lib.datasets.files import Home
 from lib.datasets.pretrained import is_pretrained
 from lib.datasets.word_vectors import Vectors
 from lib.models import evaluation
 from lib.models.attention import xavier
-from lib.processes import cores, gpu_runs, run_all
+from lib.processes import gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
 from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
@@ -113,11 +115,7 @@ def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
 
 
 def train(
-    run: Run,
-    data_home: str | Path | None = None,
-    corpus: Corpus | None = None,
-    say: fitting.Say = SAY,
-    checkpoint_seconds: float = 30,
+    run: Run, data_home: Home = None, corpus: Corpus | None = None, say: Callable = SAY, checkpoint_seconds: float = 30
 ) -> Trained:
     """The trained model of a run, from the cache where it is.
 
@@ -192,7 +190,7 @@ def train_all(
         for stage in stages(missing):
             most = gpu_runs() if any(run.device_kind == "cuda" for run in stage) else len(stage)
             calls = [(run, data_home, corpora.load(run)) for run in stage]
-            number = processes or min(cores(), most, len(stage))
+            number = processes or min(cpu_count(), most, len(stage))
             in_turn = (put_in_cache(*call, progress.write) for call in calls)
             for run in run_all(put_in_cache, calls, number) if number > 1 else in_turn:
                 progress.advance(run)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from joblib import cpu_count
+
 from lib.atomic_write import alone
 from lib.datasets import Own
-from lib.processes import cores, gpu_runs, whole
+from lib.processes import gpu_runs, whole
 from lib.progress import counted
 from lib.training import cache
 from lib.training.trained import Corpora
@@ -32,7 +34,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     places = sorted(path.name for path in (PROJECT / "profiles").iterdir() if path.is_dir())
     parser.add_argument("--on", default="here", choices=places, help="where jobs run, of profiles/; default: here")
-    parser.add_argument("--jobs", default=str(cores()), help="at a time on this machine; default: its cores")
+    parser.add_argument("--jobs", default=str(cpu_count()), help="at a time on this machine; default: its cores")
     parser.add_argument("--output", type=Path, default=PROJECT / "reports", metavar="DIR", help="default: reports/")
     parser.add_argument("--trainings", action="store_true", help="train what the reports need, and make none")
     parser.add_argument("--plan", action="store_true", help="print what is left to do and do nothing")
