@@ -21,7 +21,7 @@ from lib.training import Run, Trained
 from lib.training.fitting import evaluate
 from lib.training.targets import TARGETS
 from papers.paper import Paper
-from papers.settings import Attentions, Encoders, Settings, setting
+from papers.settings import Attentions, Encoders, OwnModel, Settings, setting
 
 ENCODERS = {"quick": ("bilstm", "average", "conv")}
 ENCODERS["paper"] = (*ENCODERS["quick"], "flan-rnn", "transformer")
@@ -95,6 +95,7 @@ class GroundTruthSettings(Settings):
 
     encoders: Encoders | None = setting(None, "of lib.models.ENCODERS; None: those of the profile")
     attentions: Attentions = setting(("additive",), "of lib.models.ATTENTIONS")
+    model: OwnModel = None
 
     def __post_init__(self):
         super().__post_init__()
@@ -120,7 +121,7 @@ def models(settings: Settings) -> list[Run]:
 def variants(settings: Settings) -> list[Run]:
     """In profile paper the BiLSTM's variants: tied, with masked words, sparse and uniform."""
     seeds = settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ()
-    bases = [settings.run("bilstm", "additive", seed) for seed in seeds]
+    bases = [settings.run("bilstm", "additive", seed) for seed in seeds if not settings.model]
     return [replace(base, **change) for base in bases for change in VARIANTS]
 
 
@@ -134,14 +135,14 @@ def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dia
 
 def dials(settings: Settings) -> list[Run]:
     """A small BiLSTM at each value of each of DIALS; planted reviews alone, with their own dials."""
-    turned = TURNED[settings.profile] if settings.dataset == "planted" else {}
+    turned = TURNED[settings.profile] if settings.dataset == "planted" and not settings.model else {}
     places = [(f"{dial}={value}",) for dial, values in turned.items() for value in values]
     return [run for place in places for run in small(settings, settings.first_seeds()[:3], dials=place)]
 
 
 def kinds(settings: Settings) -> list[Run]:
     """Honest models and liars of each kind, each with seeds of its own; planted reviews alone."""
-    if settings.dataset != "planted":
+    if settings.dataset != "planted" or settings.model:
         return []
     number, runs = MODELS[settings.profile], {}
     for place, kind in enumerate(KINDS[settings.profile]):
@@ -172,11 +173,12 @@ def shortcuts(settings: Settings) -> list[Run]:
     """Models of texts with either shortcut, where they have none and people marked no reason."""
     if "shortcut=" in settings.dataset or settings.dataset in MARKED:
         return []
-    pretrained = tuple(filter(is_pretrained, settings.encoders or ()))
+    seeds = settings.first_seeds()[: 1 if settings.model else None]  # one's own is given the texts once
+    same = ("bilstm",) if settings.model else tuple(filter(is_pretrained, settings.encoders or ()))
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
     easy = EASY.get(str(settings.dataset), ())
-    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, of in kinds.items() for encoder in pretrained or of]
-    return [run for model in chosen for run in small(settings, settings.first_seeds(), *model)]
+    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, of in kinds.items() for encoder in same or of]
+    return [run for model in chosen for run in small(settings, seeds, *model)]
 
 
 def clean(settings: Settings) -> list[Run]:

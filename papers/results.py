@@ -36,6 +36,7 @@ RUN = (*READ, "recipe", "version")
 ABOUT = (*RUN, "runs", "commit", "profile", "device")
 OPTIONS = ("weights", "trains", "divergence", "lambda", "rate", "ranking", "way", "series", "at", "against", "start")
 KEYS = {"values": (*RUN_COLUMNS, "quantity", "seed", *OPTIONS), "findings": ("finding", "dataset", "model", "seed")}
+PLACE = ("notebook", "dataset", "encoder", "variant")  # of the rows among which a main experiment is chosen
 ENDINGS = {"values": "", "findings": "-findings"}
 NUMBERS = ("seed", "value", "chance", "se", "n", "train_texts", "test_texts")  # what is counted with
 TEXTS = {"texts", "vectors", "recipe", "version", "runs", "commit", "profile", "device", *MODEL, "model", "left_out"}
@@ -204,9 +205,8 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
-    """The rows of each notebook's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
-    place = ["notebook", "dataset"]
-    named = [name for name in KEYS[kind] if name in rows and name not in ("seed", "dataset")]
+    """The rows of each model's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
+    place, named = [*PLACE], [name for name in KEYS[kind] if name in rows and name not in ("seed", *PLACE)]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
     rows = rows.copy().assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
     columns = {"own": ("own", "max"), "runs": ("seed", "nunique"), "rows": ("seed", "size")}
@@ -219,7 +219,7 @@ def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_V
 
 def with_second(main: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Kept findings, and those of `rows` that read the same but for other word vectors (SECOND_VECTORS): `second`."""
-    read = ["notebook", "dataset", *(name for name in READ if name != "vectors")]
+    read = [*PLACE, *(name for name in READ if name != "vectors")]
     rest = rows.merge(main[read].drop_duplicates(), on=read)
     rest = rest.merge(main[[*read, "vectors"]].drop_duplicates(), on=[*read, "vectors"], how="left_anti")
     return pd.concat([main.assign(second=False), main_runs(rest, "findings", SECOND_VECTORS).assign(second=True)])

@@ -422,7 +422,8 @@ def test_a_whole_word_is_its_subwords_together(transformers, tokenizer, given, k
     both = (whole, words, output), (apart, given, expected)
     maps, of_subwords = (importance.self_attention(*one) for one in both)
     norms, squares = (importance.gradient(*one[:2]) ** 2 for one in both)
-    for found, parts in ((norms, squares), *((maps[name], of_subwords[name]) for name in maps)):
+    integrated = [importance.integrated_gradients(*one[:2], 5, "unknown") for one in both]
+    for found, parts in ((norms, squares), integrated, *((maps[name], of_subwords[name]) for name in maps)):
         assert torch.allclose(found, summed(parts), atol=1e-9) and found.any()
     embeddings = expected.embeddings.detach().requires_grad_()
     imposed = shared(output.attention.detach(), apart.from_embeddings(embeddings, given).attention)

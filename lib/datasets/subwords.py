@@ -11,8 +11,6 @@ from lib.datasets.corpus import SPECIALS, Corpus, Instance, Split, Vocabulary, c
 from lib.datasets.files import DataError
 from lib.datasets.text import PAIR
 
-Spans = list[tuple[int, int]]
-
 
 def in_subwords_of(corpus: Corpus, name: str, data_home: str | Path | None = None) -> Corpus:
     """The corpus in the subwords of the pretrained model of that name, as many of each text as it reads."""
@@ -102,7 +100,7 @@ def in_tokens(text: Instance, read, words: dict[str, tuple[int, ...]] | None = N
     return replace(text, tokens=tuple(tokens), rationale=rationale, sentences=sentences)
 
 
-def places_of(text: Instance) -> Spans:
+def places_of(text: Instance) -> list[tuple[int, int]]:
     """[start, end) of each word in the characters of its text, whatever the case; empty where one is not found."""
     places, at, lower = [], 0, text.text.lower()
     for word in text.tokens:

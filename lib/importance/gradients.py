@@ -107,9 +107,10 @@ def integrated_gradients(
             output = model(part)
             predicted = probabilities(output.logits).argmax(dim=-1, keepdim=True)
             text = output.embeddings.detach()
-            unknown = replace(part, tokens=part.tokens.masked_fill(part.mask, UNKNOWN))
-            zero = text.masked_fill(part.mask[:, :, None], 0)
-            start = zero if baseline == "zero" else model(unknown).embeddings.detach()
+            start = text.masked_fill(part.mask[:, :, None], 0)
+            if baseline == "unknown":  # each subword of a word that has several
+                start = model(replace(part, tokens=part.tokens.masked_fill(part.mask, UNKNOWN))).embeddings.detach()
+                start = start.repeat(1, 1, text.shape[2] // start.shape[2])
             mean = torch.zeros_like(text)
             for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
                 embeddings = (start + point * (text - start)).requires_grad_()

@@ -4,6 +4,7 @@ A file is run as a program: name only files that you trust. Of a folder nothing 
 """
 
 import sys
+from collections.abc import Iterable
 from contextlib import chdir, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,6 +90,11 @@ def own_model(named: str, run: Run, data_home: str | Path | None = None, corpus:
     except ValueError as error:  # of the interface, or of a folder
         raise ModelError(f"{file}: {error}") from error
     return own
+
+
+def own_models(named: str, runs: Iterable[Run], data_home: str | Path | None = None) -> list[Trained]:
+    """`own_model` of the data of each of these runs; its file may train one on them."""
+    return [one for run in runs for one in own_model(named, run, data_home)]
 
 
 def locate(named: str) -> tuple[Path, str]:
