@@ -10,13 +10,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Writes a file whole or not at all: no reader sees half of it, and a full disk leaves nothing."""
+def write_file(path: Path, content: str | bytes) -> Path:
+    """Writes a file whole or not at all: no reader sees half of it, and a full disk leaves nothing. Text is UTF-8."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{secrets.token_hex(8)}.part")
-    with part.open("x", encoding="utf-8") as file:
+    with part.open("xb") as file:
         try:
-            file.write(text)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         except BaseException:
@@ -27,7 +27,7 @@ def write_text(path: Path, text: str) -> Path:
 
 def write_json(path: Path, value: object) -> Path:
     """The same of a value as JSON, its keys in order."""
-    return write_text(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
+    return write_file(path, json.dumps(value, indent=1, sort_keys=True, default=str) + "\n")
 
 
 @contextmanager

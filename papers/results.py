@@ -17,7 +17,7 @@ import pandas as pd
 
 from lib import provenance
 from lib.analysis.summaries import split_seeds
-from lib.atomic_write import alone, write_text
+from lib.atomic_write import alone, write_file
 from lib.datasets import Own
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
@@ -147,7 +147,7 @@ def write(notebook: str, dataset: str, new: Mapping[str, str]) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / f".{of}.lock"):
         merged = {name: merge(read(folder / name), new[kind], kind) for kind, name in names.items()}
-        parts = {name: write_text(folder / f"{name}.new", rows.to_csv(index=False)) for name, rows in merged.items()}
+        parts = {name: write_file(folder / f"{name}.new", rows.to_csv(index=False)) for name, rows in merged.items()}
         for name, part in parts.items():
             part.replace(folder / name)
     return list(names.values())

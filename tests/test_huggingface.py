@@ -56,9 +56,9 @@ def tiny(transformers, kind: str = "Bert", head: str = "ForSequenceClassificatio
     return made.double().eval()
 
 
-def corpus_of(classes=("worse", "better"), query=None) -> Corpus:
+def corpus_of(classes=("worse", "better"), query=None, texts=TEXTS) -> Corpus:
     """All three splits are the same texts."""
-    texts = [(f"t{n}", text, tuple(text.split()), n % len(classes), ((0, 1),)) for n, text in enumerate(TEXTS)]
+    texts = [(f"t{n}", text, tuple(text.split()), n % len(classes), ((0, 1),)) for n, text in enumerate(texts)]
     rows = [Instance(*text, query=query) for text in texts]
     vocabulary = Vocabulary.of([row.tokens for row in rows])
     splits = [Split(name, tuple(rows), vocabulary) for name in ("train", "dev", "test")]
@@ -366,7 +366,7 @@ def test_a_corpus_in_subwords_is_the_texts_as_they_were_written(tokenizer):
     assert [written.vocabulary.words[k] for k in ids[offsets[2] : offsets[3]][1:-1]] == subwords[1:-1]
     first = corpus_in_subwords(corpus, tokenizer, 6)
     assert first.test.instances[2].tokens == texts[2].tokens[:6]
-    notes = {"1 texts of test without a subword were left out.", "1 texts of test were cut after 6 subwords."}
+    notes = {"1 texts of test without a subword were left out.", "1 texts of test were cut to 6 subwords."}
     assert notes <= set(first.notes)
 
 
@@ -387,21 +387,22 @@ def test_reasons_and_sentences_of_words_are_those_of_their_subwords(tokenizer):
     assert whole.rationale == ((2, 3), (5, 7)) and whole.sentences == (5, 3)
     assert words["ungoodly"] == tuple(tokenizer.convert_tokens_to_ids(["un", "##good", "##ly"])) and len(words) == 8
     words["films"] = (0,)  # as written in another place, of other subwords
-    assert read(words).tokens[3] == "film ##s"
+    assert read(words).tokens[3] == "films "
     assert in_tokens(replace(text, tokens=("elsewhere",)), tokenizer(text.text).encodings[0]).rationale is None
 
 
 @pytest.mark.parametrize(("kind", "options"), [("Bert", {}), ("Roberta", {"pad_token_id": 0}), ("ModernBert", MEAN)])
 def test_a_whole_word_is_its_subwords_together(transformers, tokenizer, given, kind, options):
     made, corpus = tiny(transformers, kind, **options), corpus_in_subwords(corpus_of(), tokenizer, 510, whole=True)
-    apart, whole = HuggingFaceClassifier(made, tokenizer), HuggingFaceClassifier(made, tokenizer, -1, corpus.vocabulary)
+    apart, whole = (HuggingFaceClassifier(made, tokenizer) for _ in range(2))
+    whole.read_words(corpus.vocabulary)
     words = collate(corpus.test, np.arange(len(corpus.test)))
-    of = torch.zeros(*words.mask.shape, given.mask.shape[1]).double()  # (text, word, subword): 1 if it is of the word
-    sizes = [[len(corpus.vocabulary.pieces[k]) for k in ids] for ids in words.tokens]
-    assert max(map(max, sizes)) == 3 and words.mask.sum() < given.mask.sum()
-    for text, row in enumerate(sizes):
-        for word, (start, size) in enumerate(zip(np.cumsum([0, *row]), row, strict=False)):
-            of[text, word, start : start + size] = 1
+    sizes = torch.tensor([[len(corpus.vocabulary.pieces[k]) for k in ids] for ids in words.tokens])
+    ends, place = sizes.cumsum(dim=1)[:, :, None], torch.arange(given.mask.shape[1])
+    of = (
+        (place >= ends - sizes[:, :, None]) & (place < ends)
+    ).double()  # (text, word, subword): 1 if it is of the word
+    assert sizes.max() == 3 and words.mask.sum() < given.mask.sum()
 
     def summed(values):
         return (of @ values.double()[:, :, None]).squeeze(2)
@@ -436,6 +437,18 @@ def test_a_whole_word_is_its_subwords_together(transformers, tokenizer, given, k
         ids = ids_of(apart, given)[text, : int(given.lengths[text])][of[text, word, : int(given.lengths[text])] == 0]
         change = total_variation(probabilities(made(ids[None]).logits)[0], before[text])
         assert torch.allclose(deleted[text, word], change, atol=1e-9)
+
+
+def test_a_word_of_the_same_letters_in_other_subwords_is_another(transformers):
+    merges, texts = [("f", "i"), ("l", "m"), ("fi", "lm"), ("Ġ", "film")], ["a film", "film a (film", "films", "a" * 40]
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"aĠfilms(", *map("".join, merges)]  # SMALL's 17
+    tokenizer = transformers.RobertaTokenizer(vocab={one: n for n, one in enumerate(pieces)}, merges=merges)
+    made = tiny(transformers, "Roberta", pad_token_id=1, type_vocab_size=1, max_position_embeddings=50)
+    corpus = corpus_in_subwords(corpus_of(texts=texts), tokenizer, 48, whole=True)
+    (adapted := HuggingFaceClassifier(made, tokenizer)).read_words(corpus.vocabulary)
+    plain = made(**tokenizer(texts, return_tensors="pt", padding=True)).logits
+    assert torch.allclose(adapted(collate(corpus.test, np.arange(4))).logits, plain, atol=1e-9)
+    assert [one.tokens[0] for one in corpus.test.instances] == ["a", "film ", "films", "a" * 16]
 
 
 def test_outputs_are_brought_into_the_order_of_the_classes(transformers, tokenizer, given):
@@ -510,7 +523,7 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     ]
     assert max(sizes) == reads - 2 > own.corpus.test.lengths.max() - (reads < 9) and own.run.attention == attention
     taken = f"{', '.join(f'LABEL_{k}' for k in range(len(classes)))} are taken as {', '.join(classes)}, by their order."
-    notes = {f"The model's classes {taken}", f"{9 - reads + 1} texts of test were cut after {reads - 2} subwords."}
+    notes = {f"The model's classes {taken}", f"{9 - reads + 1} texts of test were cut to {reads - 2} subwords."}
     notes |= {"The model's weights, saved in torch.bfloat16, are measured in torch.float32."}
     assert f"mine, a {kind}ForSequenceClassification. Its attention: {attention}, at" in own.corpus.notes[0]
     assert notes <= set(own.corpus.notes)

@@ -34,7 +34,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Ids of the words of the training split: pad 0, unknown 1, start 2, end 3, words from 4 (Jain & Wallace)."""
+    """Ids of words, those of the training split: pad 0, unknown 1, start 2, end 3, words from 4 (Jain & Wallace)."""
 
     words: tuple[str, ...]
     pieces: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # a pretrained model's subwords of each

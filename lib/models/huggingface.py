@@ -29,12 +29,12 @@ from lib.numerics import rows_of
 from lib.projections import softmax
 
 Place = int | tuple[int, int]  # a layer, or (layer, head)
-WORDS = 2**11  # of one forward pass: every layer of a large model keeps much for each word
+WORDS = 2**11  # positions of one forward pass: every layer of a large model keeps much for each
 
 
 @dataclass(frozen=True)
 class Output(ModelOutput):
-    """With what the first word attends to, (batch, layer, head, 1, size), and the `logs` of a Recorder."""
+    """With what the first word attends to, (batch, layer, head, 1, size), the `logs` of a Recorder, and its layout."""
 
     first: Tensor | None = None
     logs: Tensor | None = None
@@ -56,7 +56,11 @@ class Layout:
 
     def pack(self, of_words: Tensor) -> Tensor:
         """(batch, word), of each subword, or (batch, word, subword x size) -> (batch, position), or (.., size)."""
-        return packed(of_words, self.place, self.inside.shape[1])
+        one_each, place = of_words.dim() == 2, self.place
+        each = of_words[:, :, None].expand_as(place) if one_each else of_words.unflatten(2, (place.shape[2], -1))
+        row = torch.arange(len(place), device=place.device)[:, None, None].expand_as(place)
+        empty = each.new_zeros(len(place), self.inside.shape[1] + 1, *each.shape[3:])
+        return empty.index_put((row, place), each)[:, :-1]
 
     def unpack(self, values: Tensor, empty: float = 0) -> Tensor:
         """(batch, position, ...) -> (batch, word, subword, ...), `empty` where a word has none."""
@@ -65,14 +69,7 @@ class Layout:
 
     def log_sums(self, logs: Tensor) -> Tensor:
         """(batch, row, position) -> (batch, word): of all rows and subwords, in logarithms."""
-        return self.unpack(logs.mT, -torch.inf).flatten(2).logsumexp(dim=2).clamp(min=torch.finfo(logs.dtype).min)
-
-
-def packed(of_words: Tensor, place: Tensor, positions: int) -> Tensor:
-    """`Layout.pack` by a `place` of so many positions."""
-    each = of_words[:, :, None].expand_as(place) if of_words.dim() == 2 else of_words.unflatten(2, (place.shape[2], -1))
-    row = torch.arange(len(place), device=place.device)[:, None, None].expand_as(place)
-    return each.new_zeros(len(place), positions + 1, *each.shape[3:]).index_put((row, place), each)[:, :-1]
+        return self.unpack(logs.logsumexp(1), -torch.inf).logsumexp(2).clamp(min=torch.finfo(logs.dtype).min)
 
 
 class HuggingFaceClassifier(nn.Module):
@@ -89,25 +86,21 @@ class HuggingFaceClassifier(nn.Module):
     Args:
         classifier: as AutoModelForSequenceClassification makes it. From now on it computes its attention by our
             function, which gives the same.
-        tokenizer: its own. Batches must be of a corpus in its subwords, or in words of these (`corpus_in_subwords`).
+        tokenizer: its own. Batches must be of a corpus in its subwords (`corpus_in_subwords`); see `read_words`.
         attention: a layer, or (layer, head), each from 0, or from the end with -1.
-        vocabulary: of that corpus; None: of one in subwords.
     Raises:
         ValueError: the model is no classifier, reads out other words, or does not expose its attention.
     """
 
-    words_at_once = WORDS
-
-    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1, vocabulary: Vocabulary | None = None):
+    def __init__(self, classifier: nn.Module, tokenizer, attention: Place = -1):
         super().__init__()
         config, kind = getattr(classifier, "config", None), type(classifier).__name__
         labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
         if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
             seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
             raise ValueError(f"{seen} does not give a text one of several classes; allowed: a sequence classifier")
-        self.vocabulary = vocabulary or vocabulary_of(tokenizer)
-        pieces = [torch.tensor(ids, dtype=torch.long) for ids in self.vocabulary.pieces]  # of each word, then -1
-        self.register_buffer("pieces", pad_sequence(pieces, batch_first=True, padding_value=-1), persistent=False)
+        self.register_buffer("pieces", None, persistent=False)
+        self.read_words(vocabulary_of(tokenizer))
         self.order = list(range(labels))  # the number of the output for each class of the corpus
         typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
         self.separator = tokenizer.sep_token_id if typed else None
@@ -130,12 +123,19 @@ class HuggingFaceClassifier(nn.Module):
         self.first_alone = layer == layers - 1 and apart  # logits of another attention are by a pass of that word
         self.attention_name = f"head {chosen.stop} of {of}" if one else f"mean of {of}'s heads"
 
+    def read_words(self, vocabulary: Vocabulary) -> None:
+        """From now on batches are of a corpus with this vocabulary, whose words have `pieces`."""
+        pieces = [torch.tensor(ids, dtype=torch.long) for ids in vocabulary.pieces]  # of each word, then -1
+        padded = pad_sequence(pieces, batch_first=True, padding_value=-1)
+        self.vocabulary, self.pieces = vocabulary, padded.to(getattr(self.pieces, "device", None))
+        self.words_at_once = max(1, WORDS * len(pieces) // sum(map(len, pieces)))
+
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output for a batch; `attention` (batch, word), where given, replaces its own."""
         return self.from_embeddings(self._embed(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The same, with `embeddings` (batch, word, embedding), without positions, in place of those of the tokens."""
+        """The same, with `embeddings` (batch, word, subword x size), without positions, in place of the tokens' own."""
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
@@ -152,9 +152,9 @@ class HuggingFaceClassifier(nn.Module):
         A forward pass for each draw; of the last layer's attention, one of the first word alone.
         """
         draws = attention if attention.dim() == 3 else attention[:, None]
-        texts, number, words = draws.shape
+        texts, number, _ = draws.shape
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
-        size, logits = max(1, WORDS // words), []
+        size, logits = max(1, WORDS // output.layout.inside.shape[1]), []
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
             embeddings, layout = part.layout.pack(part.embeddings)[:, alone], part.layout
@@ -201,12 +201,14 @@ class HuggingFaceClassifier(nn.Module):
     def _layout(self, batch: Batch) -> Layout:
         ids = self._ids(batch.tokens)
         there = (ids >= 0).flatten(1)
-        positions, second = int(there.sum(dim=1).max()), None
+        positions = int(there.sum(dim=1).max())
         place = (there.cumsum(dim=1) - 1).masked_fill(~there, positions).view_as(ids)
-        if self.separator is not None:
-            between = batch.mask & (ids[:, :, 0] == self.separator)
-            second = packed((between.cumsum(dim=1) > between).long(), place, positions)
-        return Layout(place, packed(batch.mask, place, positions), second)
+        layout = Layout(place, there.new_zeros(len(place), positions))
+        layout = replace(layout, inside=layout.pack(batch.mask))
+        if self.separator is None:
+            return layout
+        between = batch.mask & (ids[:, :, 0] == self.separator)
+        return replace(layout, second=layout.pack((between.cumsum(dim=1) > between).long()))
 
 
 def with_ends(inside: Tensor) -> Tensor:
@@ -230,12 +232,13 @@ def pretrained(
     folder = folder_of(str(here if here.is_dir() else source))
     tokenizer, classifier = read("AutoTokenizer", folder), classifier_of(folder)
     halves = made_single(classifier)
-    most = min(tokenizer.model_max_length, words_read(classifier)) - 2
-    made = corpus_in_subwords(replace(corpus, subwords=folder, notes=()), tokenizer, most, whole)
-    model = HuggingFaceClassifier(classifier, tokenizer, attention, made.vocabulary)
+    model = HuggingFaceClassifier(classifier, tokenizer, attention)
     model.order, by_order = order_of(classifier.config, corpus.classes)
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
+    most = min(tokenizer.model_max_length, words_read(classifier)) - 2
+    made = corpus_in_subwords(replace(corpus, subwords=folder, notes=()), tokenizer, most, whole)
+    model.read_words(made.vocabulary)
     about = f"The model is {folder.name}, a {type(classifier).__name__}. Its attention: {model.attention_name}, "
     where = "at the classifying token" if model.reads_first else "averaged over all tokens, whose mean is read out"
     notes = [f"{about}{where}, over the words between start and end.", *by_order, *halves]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from lib.atomic_write import alone, write_json
+from lib.atomic_write import alone, write_file, write_json
 
 PROJECT = Path(__file__).resolve().parents[2]
 Weights = dict[str, Tensor]
@@ -81,33 +81,22 @@ def save_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer, best: We
     """Writes what the rest of a run depends on, whole or not at all; batches and dropout follow from seed and epoch."""
     parts = {"model": weights_of(model), "best": best} | optimizer.state_dict()["state"]
     tensors = {f"{part}/{name}": value.cpu() for part, values in parts.items() for name, value in values.items()}
-    partial, epochs = path.with_name(path.name + ".partial"), json.dumps(history)
-    save_file(tensors, partial, {"history": epochs, "digest": tensor_digest(tensors, epochs)})
-    partial.replace(path)
-
-
-def tensor_digest(tensors: Weights, text: str) -> str:
-    """SHA-256 of a text and of tensors on the CPU with their names: 64 hex digits."""
-    summed = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        summed.update(name.encode() + tensors[name].numpy().tobytes())
-    return summed.hexdigest()
+    write_file(path, save(tensors, {"history": json.dumps(history)}))
 
 
 def restore_checkpoint(path: Path, model: nn.Module, optimizer: Optimizer) -> tuple[Weights, list[dict]]:
     """Puts a saved state into model and optimizer; (best weights, history), empty without a sound one."""
     try:
         with safe_open(path, "pt") as file:
-            about, tensors = file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            history = file.metadata()["history"]
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError):
         return {}, []
-    if about.get("digest") != tensor_digest(tensors, about.get("history", "")):
-        return {}, []
-    history, parts = json.loads(about["history"]), {"best": {}}
+    parts = {"best": {}}
     for key, tensor in tensors.items():
         part, name = key.split("/")
         parts.setdefault(part, {})[name] = tensor
     model.load_state_dict(parts.pop("model"))
     best = parts.pop("best")
     optimizer.load_state_dict(optimizer.state_dict() | {"state": {int(of): state for of, state in parts.items()}})
-    return best, history
+    return best, json.loads(history)

@@ -11,7 +11,7 @@ from typing import Any
 import vl_convert
 from pygments.formatters import HtmlFormatter
 
-from lib.atomic_write import write_text
+from lib.atomic_write import write_file
 from lib.notebook import HEADLINE
 from lib.progress import spoken
 from tools.report.cells import TEMPLATES, Cells, environment
@@ -71,7 +71,7 @@ def write_index(folder: Path) -> Path:
     summaries = {path.name: summary for path in sorted(folder.glob("*.html")) if (summary := kept_summary(path))}
     reports = sorted(summaries.items(), key=lambda report: report[1]["made"], reverse=True)
     page = environment().get_template("index.html.j2").render(reports=reports, style=style(), policy=policy([]))
-    return write_text(folder / "index.html", page)
+    return write_file(folder / "index.html", page)
 
 
 def policy(scripts: list[str]) -> str:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import papermill
 from nbclient.exceptions import DeadKernelError
 
-from lib.atomic_write import alone, write_text
+from lib.atomic_write import alone, write_file
 from lib.charts.theme import STATIC
 from lib.progress import spoken
 from lib.provenance import commit
@@ -74,7 +74,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     }
     if not settings.get("model") and fingerprint(notebook, values) != mark:  # a file changed meanwhile: not up to date
         summary["fingerprint"] = ""
-    write_text(target, page(ran, summary, known, found))
+    write_file(target, page(ran, summary, known, found))
     answers = [f"{line}\n" for line in summary["findings"][:2] if found.get("own") and settings.get("model")]
     say(f"{''.join(answers)}{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 

@@ -9,7 +9,7 @@ import sys
 from io import StringIO
 
 from lib import charts
-from lib.atomic_write import write_text
+from lib.atomic_write import write_file
 from lib.provenance import PROJECT
 from papers import results
 from tools.summary.page import RENDERED, answer, by_vectors, markdown, picture, render, write_summary
@@ -38,12 +38,12 @@ def main(given: list[str] | None = None) -> int:
     charts.enable()
     forest, scatter = picture(of)
     (forest & scatter).resolve_scale(color="independent").save(drawing := StringIO(), format="svg")
-    write_text(results.FOLDER / "answer.svg", drawing.getvalue())
-    write_text(path, text)
-    write_text(results.FOLDER / "summary.md", markdown(of))
+    write_file(results.FOLDER / "answer.svg", drawing.getvalue())
+    write_file(path, text)
+    write_file(results.FOLDER / "summary.md", markdown(of))
     tried = by_vectors(results.kept("values"))
-    write_text(results.FOLDER / "vectors.csv", tried.to_csv(index=False, float_format="%.4g"))
-    write_text(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))
+    write_file(results.FOLDER / "vectors.csv", tried.to_csv(index=False, float_format="%.4g"))
+    write_file(results.FOLDER / "findings.csv", of.found.to_csv(index=False, float_format="%.6g"))
     page = write_summary(RENDERED, of)
     print(path, results.FOLDER / "answer.svg", page or "", sep="\n")
     return int(page is None)

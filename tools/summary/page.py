@@ -10,7 +10,7 @@ import pandas as pd
 from nbconvert.filters import markdown2html
 
 from lib.analysis.summaries import join_seeds
-from lib.atomic_write import write_text
+from lib.atomic_write import write_file
 from lib.provenance import PROJECT
 from lib.quantity import RUN_COLUMNS
 from papers import PAPERS, judge, published, results, show
@@ -108,8 +108,8 @@ def write_summary(folder: Path, of: Answer | None = None) -> Path | None:
         print(f"{path}: making it of all kept results", flush=True)
         of = of or answer()
         values = of.values.drop(columns="source").to_csv(index=False, float_format="%.6g")
-        write_text(folder / "summary-values.csv", values)
-        return write_text(path, page(of, mark))
+        write_file(folder / "summary-values.csv", values)
+        return write_file(path, page(of, mark))
     except (OSError, ValueError) as error:
         print(f"the summary was not written: {error}", file=sys.stderr)
 
