@@ -161,8 +161,8 @@ def test_weights_of_0_are_reweighted_and_have_gradients():
         ([0, 0, 0, 0], [[0.2, 0, 0, 0], [0.1, 0, 0, 0]]),
     ):
         given = torch.tensor([attention], dtype=torch.float64, requires_grad=True)
-        scores = weights.log().clamp(min=torch.finfo(torch.float64).min).requires_grad_()
-        rows = reweighted(scores.log_softmax(dim=-1), layout, given)
+        logs = (scores := weights.log().clamp(min=torch.finfo(torch.float64).min).requires_grad_()).log_softmax(dim=-1)
+        rows = reweighted(logs, logs - layout.pack(layout.log_sums(logs))[:, None], layout, given)
         assert torch.allclose(rows, torch.tensor([expected], dtype=torch.float64), atol=1e-12)
         assert all(one.isfinite().all() for one in torch.autograd.grad(rows.square().sum(), (given, scores)))
 

@@ -89,9 +89,8 @@ def in_tokens(text: Instance, read, known: dict[str, tuple[int, ...]] | None = N
             begins.append(place)
     spans = list(pairwise([*begins, len(ids)]))
     for begin, end in spans:
-        name, own = pieces[begin], tuple(ids[begin:end])
-        if of[begin] is not None:  # as it is written
-            name = texts[of_pair[begin]][offsets[begin][0] : offsets[end - 1][1]].strip() or name
+        written = of[begin] is not None and texts[of_pair[begin]][offsets[begin][0] : offsets[end - 1][1]].strip()
+        name, own = written or pieces[begin], tuple(ids[begin:end])
         while known is not None and known.setdefault(name, own) != own:
             name += " "  # the same letters in other subwords, as behind a blank and without one
         tokens.append(name)

@@ -21,7 +21,7 @@ WORDS = 2**12  # of the sentences that are encoded at once, padding included
 
 
 class AttentionClassifier(nn.Module):
-    """logits = decoder(attention @ hidden): a linear layer on the weighted average of the hidden states.
+    """logits = decoder(attention @ hidden), linear in the states' weighted average; methods: `lib.models.interface`.
 
     Args:
         vectors: (word, embedding), the initial embedding table; row 0 is padding.
@@ -62,11 +62,9 @@ class AttentionClassifier(nn.Module):
         self.dropout, self.last_dropout = nn.Dropout(document_dropout), nn.Dropout(classifier_dropout)
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for a batch; `attention` (batch, token), where given, replaces the model's own."""
         return self.from_embeddings(self.embedding(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The same, with `embeddings` (batch, word, embedding) in place of those of the batch's tokens."""
         require_gradient(embeddings)
         hidden = self.encoder(self.dropout(embeddings), batch.lengths) if batch.states is None else batch.states
         query = [self.encode_query(batch)] if hasattr(self, "encode_query") else []
@@ -86,14 +84,12 @@ class AttentionClassifier(nn.Module):
         return self.decoder(self.last_dropout((attention.unsqueeze(1) @ hidden).squeeze(1)))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
         if attention.dim() == 2:
             return self.decode(attention, output.hidden)
         token_logits, bias = self.token_logits(output)
         return attention @ token_logits + bias
 
     def token_logits(self, output: ModelOutput) -> tuple[Tensor, Tensor]:
-        """((batch, token, class), bias (class,)): logits = attention @ token_logits + bias."""
         return output.hidden @ self.decoder.weight.T, self.decoder.bias
 
 
@@ -229,7 +225,6 @@ class QuestionClassifier(AttentionClassifier):
         return self.decoder((text + query).tanh().to(self.decoder.weight))
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
-        """Logits under another attention: (batch, token) or (batch, draw, token) -> the same with class for token."""
         return self.decode(attention, output.hidden, output.query)
 
     def token_logits(self, output: ModelOutput) -> None:

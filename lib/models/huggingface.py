@@ -34,10 +34,12 @@ WORDS = 2**11  # positions of one forward pass: every layer of a large model kee
 
 @dataclass(frozen=True)
 class Output(ModelOutput):
-    """With what the first word attends to, (batch, layer, head, 1, size), the `logs` of a Recorder, and its layout."""
+    """With what a Recorder has, what the `first` attends to as (batch, layer, head, 1, size)."""
 
     first: Tensor | None = None
     logs: Tensor | None = None
+    ratio: Tensor | None = None
+    values: Tensor | None = None
     layout: "Layout | None" = None
 
 
@@ -125,13 +127,11 @@ class HuggingFaceClassifier(nn.Module):
 
     def read_words(self, vocabulary: Vocabulary) -> None:
         """From now on batches are of a corpus with this vocabulary, whose words have `pieces`."""
-        pieces = [torch.tensor(ids, dtype=torch.long) for ids in vocabulary.pieces]  # of each word, then -1
-        padded = pad_sequence(pieces, batch_first=True, padding_value=-1)
-        self.vocabulary, self.pieces = vocabulary, padded.to(getattr(self.pieces, "device", None))
-        self.words_at_once = max(1, WORDS * len(pieces) // sum(map(len, pieces)))
+        ids = [torch.tensor(ids, dtype=torch.long) for ids in vocabulary.pieces]
+        pieces = pad_sequence(ids, batch_first=True, padding_value=-1).to(getattr(self.pieces, "device", None))
+        self.vocabulary, self.pieces, self.words_at_once = vocabulary, pieces, WORDS * len(ids) // sum(map(len, ids))
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The output for a batch; `attention` (batch, word), where given, replaces its own."""
         return self.from_embeddings(self._embed(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -143,7 +143,8 @@ class HuggingFaceClassifier(nn.Module):
         recorder = Recorder(self.place, layout, attention)
         logits = self.logits(layout.pack(embeddings), layout.inside, recorder, layout.second)
         attention = softmax(recorder.scores, batch.mask) if attention is None else attention
-        about = {"first": torch.stack(recorder.first, dim=1), "logs": recorder.logs, "layout": layout}
+        about = {name: getattr(recorder, name) for name in ("logs", "ratio", "values", "layout")}
+        about["first"] = torch.stack(recorder.first, dim=1)
         return Output(logits, recorder.scores, attention, batch.mask, recorder.hidden, embeddings, **about)
 
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
@@ -155,12 +156,16 @@ class HuggingFaceClassifier(nn.Module):
         texts, number, _ = draws.shape
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
         size, logits = max(1, WORDS // output.layout.inside.shape[1]), []
+        first = output.embeddings[:, :1].chunk(output.layout.place.shape[2], dim=2)[0]
+        held = {"hidden": output.hidden[:, :0]} | ({"embeddings": first} if self.first_alone else {})
+        output = replace(output, **held)  # what each draw needs
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
-            embeddings, layout = part.layout.pack(part.embeddings)[:, alone], part.layout
-            recorder = Recorder(self.place, layout, given, part.hidden)
+            recorder = Recorder(self.place, layout := part.layout, given)
+            recorder.logs, recorder.ratio, recorder.values = part.logs, part.ratio, part.values
             if self.first_alone:
-                recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.logs, part.first[:, -1])]
+                recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.first[:, -1])]
+            embeddings = part.embeddings if self.first_alone else layout.pack(part.embeddings)
             logits.append(self.logits(embeddings, layout.inside[:, alone], recorder, layout.second))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
@@ -194,8 +199,7 @@ class HuggingFaceClassifier(nn.Module):
 
     def _embed(self, tokens: Tensor) -> Tensor:
         """(batch, word, subword x embedding) of tokens (batch, word), without positions; 0 where there is none."""
-        ids = self._ids(tokens)
-        table = self.classifier.get_input_embeddings()
+        ids, table = self._ids(tokens), self.classifier.get_input_embeddings()
         return table(ids.clamp(min=0)).masked_fill((ids < 0)[..., None], 0).flatten(2)
 
     def _layout(self, batch: Batch) -> Layout:
@@ -297,14 +301,14 @@ class Recorder:
     """Records the attention of the first word, or of all, in some heads of a layer, and replaces it.
 
     After the forward pass it has, of the place (layer, heads, words), `logs` (batch, row, position) of the weights, a
-    row for each head and position there, `scores` (batch, word), whose softmax over the mask is the rows' mean, and
-    `hidden` (batch, word, subword x head x size); of each layer the output for the `first` position, (batch, head, 1,
-    size). Where outputs are `given`, these are taken.
+    row for each head and position there, and their `ratio` to all rows' sum for that word; `scores` (batch, word),
+    whose softmax over the mask is the rows' mean; `values` (batch, position, head x size), and `hidden`, these by word;
+    of each layer the output for the `first` position, (batch, head, 1, size). Those that are `given` are taken.
     """
 
-    def __init__(self, place: tuple, layout: Layout, attention: Tensor | None = None, hidden: Tensor | None = None):
+    def __init__(self, place: tuple, layout: Layout, attention: Tensor | None = None):
         self.layer, self.heads, self.words = place
-        self.layout, self.attention, self.hidden = layout, attention, hidden
+        self.layout, self.attention, self.values = layout, attention, None
         self.first, self.given = [], []
 
     def attend(self, scores: Tensor, weights: Tensor, values: Tensor) -> Tensor:
@@ -317,28 +321,30 @@ class Recorder:
             logs = logs.masked_fill(~with_ends(self.layout.inside)[:, None, words, None], -torch.inf)  # of padding
             self.logs = logs.flatten(1, 2)
             self.scores = self.layout.log_sums(self.logs)
-            if self.hidden is None:
+            self.ratio = self.logs - self.layout.pack(self.scores)[:, None]
+            if self.values is None:
                 self.hidden = self.layout.unpack(values[:, heads].transpose(1, 2).flatten(2)).flatten(2)
-            own = self.weigh(self.logs, attended[:, :, words])
+                self.values = self.layout.pack(self.hidden)
+            own = self.weigh(attended[:, :, words])
             attended = torch.cat([own, attended[:, :, own.shape[2] :]], dim=2)
         self.first.append(attended[:, :, :1])
         return attended
 
-    def weigh(self, logs: Tensor, others: Tensor) -> Tensor:
+    def weigh(self, others: Tensor) -> Tensor:
         """(batch, head, position, size): what those of the place attend to, with that of other heads as in `others`."""
-        rows = logs.exp() if self.attention is None else reweighted(logs, self.layout, self.attention)
-        values = self.layout.pack(self.hidden).unflatten(2, (self.heads.stop - self.heads.start, -1))
+        imposed = self.attention is not None
+        rows = reweighted(self.logs, self.ratio, self.layout, self.attention) if imposed else self.logs.exp()
+        values = self.values.unflatten(2, (self.heads.stop - self.heads.start, -1))
         own = rows.unflatten(1, (-1, others.shape[2])) @ values.transpose(1, 2)
         return torch.cat([others[:, : self.heads.start], own, others[:, self.heads.stop :]], dim=1)
 
 
-def reweighted(logs: Tensor, layout: Layout, attention: Tensor) -> Tensor:
+def reweighted(logs: Tensor, ratio: Tensor, layout: Layout, attention: Tensor) -> Tensor:
     """(batch, row, position): weights, of logarithms `logs`, times how much an attention (batch, word) is of the mean.
 
-    Each row keeps the sum of its weights inside, times that of the attention, and all weights outside.
+    Each row keeps the sum of its weights inside, times that of the attention, and all outside. `ratio` is a Recorder's.
     """
-    weights, of_all, given = logs.exp(), layout.pack(layout.log_sums(logs))[:, None], layout.pack(attention)[:, None]
-    ratio = logs - of_all  # of each row's weight to the sum of all rows' for that word, at most 0
+    weights, given = logs.exp(), layout.pack(attention)[:, None]
     with torch.no_grad():  # the largest that counts is 1: a head that nearly ignores these words has a sum too
         largest = ratio.masked_fill(given <= 0, -torch.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0)
     products = (ratio - largest).clamp(max=30).exp() * given
