@@ -121,7 +121,7 @@ def test_the_main_runs_are_of_the_most_texts_and_runs_and_one_recipe_for_each_mo
     keep({0: 0.7}, model="both", source="wiki_spacy_md_300d.npz", **TYING)  # not those of Tutek & Snajder's
     keep({0: 0.8}, model="both", source="indomain_word2vec_300d.npz", **TYING)
     main = results.main_runs(results.kept("findings"), "findings").groupby("model")["value"].agg(list)
-    assert main.to_dict() == {"one": [0.6], "both": [0.8]}
+    assert main.to_dict() == {"one": [0.6], "both": [0.8], "first alone": [0.4], "last": [0.3]}
     keep({5: 0.9}, train=12_000, source="indomain_word2vec_300d.npz")  # named second: beside the main ones
     for page, second in (("wiki_spacy_md_300d", [0.9]), ("indomain_word2vec_300d", [0.3, 0.4, 0.5])):
         shown = keep({0: 0.6} if second == [0.9] else {5: 0.9}, train=12_000, source=f"{page}.npz").effects
@@ -183,7 +183,7 @@ def test_where_nothing_can_be_written_both_tables_stay_as_they_were(home, monkey
     keep({1: 0.2})
     assert kept("values") == kept() == [(0, 0.1), (1, 0.2)], "what a spreadsheet saved is read"
     before = {name: (home / name).read_bytes() for name in FILES}
-    monkeypatch.setattr(results, "write_text", lambda path, text: Path("/dev/full").write_text(text))
+    monkeypatch.setattr(results, "write_file", lambda path, text: Path("/dev/full").write_text(text))
     assert "not kept: [Errno 28] No space left on device" in keep({0: 0.4}).sentence
     assert before == {name: (home / name).read_bytes() for name in FILES}
 
