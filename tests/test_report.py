@@ -56,7 +56,7 @@ def report(folder: Path, *arguments: str) -> int:
         (["nothing"], "unknown notebook 'nothing'; known: dataless, failing, killed, leaving"),
         (["../small"], "unknown notebook '../small'; known: dataless"),
         (["small", "-p", "sead", "1"], "unknown parameter 'sead' of small; known: dataset, profile, seeds, encoders"),
-        (["small", "-p", "model", "a.py"], "'model' of small (but of correlation, erasure); known: "),
+        (["small", "-p", "model", "a.py"], "'model' of small (but of correlation, erasure, ground_truth); known: "),
         (["small", "-p", "profile", "huge"], "parameter 'profile' is 'huge'; allowed: quick, paper"),
         (["small", "-p", "seeds", "1,1"], "parameter 'seeds' is '1,1'; 1 is there 2 times; allowed: each"),
         (["small", "-p", "dataset", "<script>"], "unknown dataset '<script>'; known: "),
