@@ -119,7 +119,7 @@ def models(settings: Settings) -> list[Run]:
 
 
 def variants(settings: Settings) -> list[Run]:
-    """In profile paper the BiLSTM's variants: tied, with masked words, sparse and uniform."""
+    """In profile paper our BiLSTM's variants: tied, with masked words, sparse and uniform."""
     seeds = settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ()
     bases = [settings.run("bilstm", "additive", seed) for seed in seeds if not settings.model]
     return [replace(base, **change) for base in bases for change in VARIANTS]
@@ -134,14 +134,14 @@ def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dia
 
 
 def dials(settings: Settings) -> list[Run]:
-    """A small BiLSTM at each value of each of DIALS; planted reviews alone, with their own dials."""
+    """A small BiLSTM at each value of each of DIALS; planted reviews alone, ours alone."""
     turned = TURNED[settings.profile] if settings.dataset == "planted" and not settings.model else {}
     places = [(f"{dial}={value}",) for dial, values in turned.items() for value in values]
     return [run for place in places for run in small(settings, settings.first_seeds()[:3], dials=place)]
 
 
 def kinds(settings: Settings) -> list[Run]:
-    """Honest models and liars of each kind, each with seeds of its own; planted reviews alone."""
+    """Honest models and liars of each kind, each with seeds of its own; planted reviews alone, ours alone."""
     if settings.dataset != "planted" or settings.model:
         return []
     number, runs = MODELS[settings.profile], {}

@@ -56,7 +56,7 @@ class Paper:
         return published.compare(values, theirs)
 
     def ours(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Kept rows, one set of runs of this notebook, under the names that published.csv has for them, each once."""
+        """Kept rows, one set of runs of each model, under the names that published.csv has for them, each once."""
         values = join_seeds(rows, [*RUN_COLUMNS, *results.OPTIONS])
         names = [*RUN_COLUMNS, "quantity", "value", "unit", *published.INTERVALS]
         values = values.reindex(columns=list(dict.fromkeys([*values, *names, *SERIES])))

@@ -204,19 +204,22 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
-    """The rows of each number's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
-    place = ["notebook", *(name for name in KEYS[kind] if name in rows and name != "seed")]
+    """The rows of each model's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
+    place = ["notebook", *(["dataset", "model"] if kind == "findings" else (x for x in RUN_COLUMNS if x in rows))]
+    named = [name for name in KEYS[kind] if name in rows and name not in ("seed", *place)]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
     rows = rows.copy().assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
     columns = {"own": ("own", "max"), "runs": ("seed", "nunique"), "rows": ("seed", "size")}
-    sets = rows.groupby([*place, *RUN], dropna=False, sort=False).agg(**columns).reset_index()
-    sets = sets.sort_values(["train_texts", "test_texts", *columns], ascending=False, kind="stable")
-    return rows.merge(sets.drop_duplicates(place)[[*place, *RUN]], on=[*place, *RUN]).drop(columns="own")
+    for by, of in ((place, READ), ([*place, *READ, *named], ["recipe", "version"])):
+        sets = rows.groupby([*by, *of], dropna=False, sort=False).agg(**columns).reset_index()
+        sets = sets.sort_values(["train_texts", "test_texts", *columns], ascending=False, kind="stable")
+        rows = rows.merge(sets.drop_duplicates(by)[[*by, *of]], on=[*by, *of])
+    return rows.drop(columns="own")
 
 
 def with_second(main: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Kept findings, and those of `rows` that read the same but for other word vectors (SECOND_VECTORS): `second`."""
-    read = ["notebook", "dataset", "finding", "model", *(name for name in READ if name != "vectors")]
+    read = ["notebook", "dataset", "model", *(name for name in READ if name != "vectors")]
     rest = rows.merge(main[read].drop_duplicates(), on=read)
     rest = rest.merge(main[[*read, "vectors"]].drop_duplicates(), on=[*read, "vectors"], how="left_anti")
     return pd.concat([main.assign(second=False), main_runs(rest, "findings", SECOND_VECTORS).assign(second=True)])

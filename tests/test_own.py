@@ -199,6 +199,7 @@ BAD = [  # a file's content, what the message says, and the file's name and the 
     (separated(TWO, ("text", "text", "label")), "has two columns 'text'; names must differ", {}),
     ("text\n" + "a fine film\n" * 9, "which column is the label? Name it by label_column; its columns: 'text'", {}),
     (separated(rows()[1:], rows()[0]), "which column is the text? Name it by text_column; its columns: 'Number", {}),
+    (separated([*rows(), ("text", "label")]), "must name the columns, but 'text' there is a text below too", {}),
     (separated(rows()), "the column 'label' can be one of", {"text_column": "label", "label_column": "label"}),
     (separated(rows()), "has no column 'review'; its columns: 'text', 'label'", {"text_column": "review"}),
     (separated(TWO, ("title", "body", "label")), "is the text? Name it by text_column; its columns: 'title',", {}),

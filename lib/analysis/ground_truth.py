@@ -22,7 +22,6 @@ from lib.interventions import without_reason
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Trained
-from lib.training.fitting import evaluate
 
 SCORES = {"top": "top-1", "precision": "precision at the reason's size", "rank": "rank that has all of the reason"}
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of a text's words that are deleted: ERASER's bins
@@ -222,7 +221,8 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
 
     changed: the share of the copies whose prediction is another one when the shortcut is removed.
     """
-    clean = {(one.run.encoder, one.run.seed): evaluate(one.model, one.batches("test"))["accuracy"] for one in without}
+    clean = {(one.run.encoder, one.run.seed): measure(one.model, one.batches("test", BATCH), []) for one in without}
+    clean = {key: (answers["label"] == answers["prediction"]).mean() for key, answers in clean.items()}
     rows = []
     for one in with_it:
         answers = add_changed(measure(one.model, one.batches("test", BATCH), []), one.corpus.test.instances)

@@ -204,6 +204,9 @@ def _called(table: Table, role: str, taken: set[str]) -> str:
     if len(named) != 1:
         columns = str([*table.frame])[1:-1][:300]
         raise DataError(f"{table.file}: which column is the {role}? Name it by {role}_column; its columns: {columns}")
+    if named[0] in table.frame[named[0]].tolist():
+        header = f"the first row alone must name the columns, but {named[0][:40]!r} there is a {role} below too"
+        raise DataError(f"{table.file}: {header}; leave such records out")
     return named[0]
 
 

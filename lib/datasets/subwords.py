@@ -54,7 +54,7 @@ def corpus_in_subwords(corpus: Corpus, tokenizer, most: float, whole: bool = Fal
     """
     kind, splits, room = type(tokenizer).__name__, {}, int(min(most + 2, 2**31 - 1))
     known = {} if whole and len({*tokenizer("a a").word_ids()[1:-1]}) > 1 else None
-    of = "subwords" if known is None else "words, each of one or more subwords,"
+    of = "subwords" if known is None else f"words, each of 1 to {LONGEST} subwords,"
     notes = [f"Tokens are the {of} of a tokenizer, {kind}, of the texts as they were written."]
     for split in corpus.splits:
         first, between, second = map(list, zip(*(one.text.partition(PAIR) for one in split.instances), strict=True))

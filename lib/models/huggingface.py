@@ -69,10 +69,6 @@ class Layout:
         values = torch.cat([values, torch.full_like(values[:, :1], empty)], dim=1)
         return values[torch.arange(len(values), device=values.device)[:, None, None], self.place]
 
-    def log_sums(self, logs: Tensor) -> Tensor:
-        """(batch, row, position) -> (batch, word): of all rows and subwords, in logarithms."""
-        return self.unpack(logs.logsumexp(1), -torch.inf).logsumexp(2).clamp(min=torch.finfo(logs.dtype).min)
-
 
 class HuggingFaceClassifier(nn.Module):
     """A sequence classifier of transformers that reads out its first word, or all, with the interface of a model.
@@ -135,7 +131,7 @@ class HuggingFaceClassifier(nn.Module):
         return self.from_embeddings(self._embed(batch.tokens), batch, attention)
 
     def from_embeddings(self, embeddings: Tensor, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
-        """The same, with `embeddings` (batch, word, subword x size), without positions, in place of the tokens' own."""
+        """The output with `embeddings` (batch, word, subword x size), without positions, in place of the tokens'."""
         if batch.query is not None:
             raise ValueError("a Hugging Face classifier reads single texts here, and these have questions")
         require_gradient(embeddings)
@@ -157,8 +153,9 @@ class HuggingFaceClassifier(nn.Module):
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
         size, logits = max(1, WORDS // output.layout.inside.shape[1]), []
         first = output.embeddings[:, :1].chunk(output.layout.place.shape[2], dim=2)[0]
-        held = {"hidden": output.hidden[:, :0]} | ({"embeddings": first} if self.first_alone else {})
-        output = replace(output, **held)  # what each draw needs
+        output = replace(
+            output, hidden=output.hidden[:, :0], embeddings=first if self.first_alone else output.embeddings
+        )
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
             part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
             recorder = Recorder(self.place, layout := part.layout, given)
@@ -317,10 +314,11 @@ class Recorder:
             return self.given.pop(0)
         attended, heads, words = weights @ values, self.heads, self.words
         if len(self.first) == self.layer:
-            logs = scores[:, heads, words].clamp(min=torch.finfo(scores.dtype).min).log_softmax(dim=-1)
+            least = torch.finfo(scores.dtype).min
+            logs = scores[:, heads, words].clamp(min=least).log_softmax(dim=-1)
             logs = logs.masked_fill(~with_ends(self.layout.inside)[:, None, words, None], -torch.inf)  # of padding
             self.logs = logs.flatten(1, 2)
-            self.scores = self.layout.log_sums(self.logs)
+            self.scores = self.layout.unpack(self.logs.logsumexp(1), -torch.inf).logsumexp(2).clamp(min=least)
             self.ratio = self.logs - self.layout.pack(self.scores)[:, None]
             if self.values is None:
                 self.hidden = self.layout.unpack(values[:, heads].transpose(1, 2).flatten(2)).flatten(2)
