@@ -35,9 +35,7 @@ def ids_of(tokenizer) -> list[int]:
     """The ids of padding, unknown, start, end and every subword; DataError: no cls and sep are put around a text."""
     pad, unk, cls, sep = (getattr(tokenizer, f"{name}_token_id", None) for name in ("pad", "unk", "cls", "sep"))
     if not tokenizer.is_fast:
-        raise DataError(
-            f"a {type(tokenizer).__name__} does not say where its subwords stand; allowed: a tokenizer.json"
-        )
+        raise DataError(f"a {type(tokenizer).__name__} does not say where subwords stand; allowed: a tokenizer.json")
     around = tokenizer("a")["input_ids"]
     if pad is None or (around[0], around[-1]) != (cls, sep):
         seen = " ".join(tokenizer.convert_ids_to_tokens(around))

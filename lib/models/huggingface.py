@@ -11,11 +11,11 @@ returns.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import END, START, UNKNOWN, Corpus, Vocabulary
@@ -123,9 +123,9 @@ class HuggingFaceClassifier(nn.Module):
 
     def read_words(self, vocabulary: Vocabulary) -> None:
         """From now on batches are of a corpus with this vocabulary, whose words have `pieces`."""
-        ids = [torch.tensor(ids, dtype=torch.long) for ids in vocabulary.pieces]
-        pieces = pad_sequence(ids, batch_first=True, padding_value=-1).to(getattr(self.pieces, "device", None))
-        self.vocabulary, self.pieces, self.words_at_once = vocabulary, pieces, WORDS * len(ids) // sum(map(len, ids))
+        pieces = torch.tensor([*zip_longest(*vocabulary.pieces, fillvalue=-1)]).T  # of each word, then -1
+        self.vocabulary, self.pieces = vocabulary, pieces.to(getattr(self.pieces, "device", None))
+        self.words_at_once = WORDS * len(pieces) // int((pieces >= 0).sum())
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         return self.from_embeddings(self._embed(batch.tokens), batch, attention)
@@ -152,18 +152,19 @@ class HuggingFaceClassifier(nn.Module):
         texts, number, _ = draws.shape
         row = torch.arange(texts, device=draws.device).repeat_interleave(number)
         size, logits = max(1, WORDS // output.layout.inside.shape[1]), []
-        first = output.embeddings[:, :1].chunk(output.layout.place.shape[2], dim=2)[0]
-        output = replace(
-            output, hidden=output.hidden[:, :0], embeddings=first if self.first_alone else output.embeddings
-        )
+        if self.first_alone:  # of one subword
+            embeddings = output.embeddings[:, :1].chunk(output.layout.place.shape[2], dim=2)[0]
+        else:
+            embeddings = output.layout.pack(output.embeddings)
+        output = replace(output, hidden=output.hidden[:, :0], embeddings=embeddings)  # what each draw needs
         for rows, given in zip(row.split(size), draws.flatten(0, 1).split(size), strict=True):
-            part, alone = rows_of(output, rows), slice(0, 1 if self.first_alone else None)
+            part = rows_of(output, rows)
             recorder = Recorder(self.place, layout := part.layout, given)
             recorder.logs, recorder.ratio, recorder.values = part.logs, part.ratio, part.values
             if self.first_alone:
                 recorder.given = [*part.first[:, :-1].unbind(1), recorder.weigh(part.first[:, -1])]
-            embeddings = part.embeddings if self.first_alone else layout.pack(part.embeddings)
-            logits.append(self.logits(embeddings, layout.inside[:, alone], recorder, layout.second))
+            inside = layout.inside[:, : embeddings.shape[1]]
+            logits.append(self.logits(part.embeddings, inside, recorder, layout.second))
         return torch.cat(logits).view(*attention.shape[:-1], -1)
 
     def token_logits(self, output: ModelOutput) -> None:

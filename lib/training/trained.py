@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -25,6 +25,7 @@ from lib.models.attention import xavier
 from lib.processes import gpu_runs, run_all
 from lib.progress import Progress
 from lib.training import cache, fitting, tasks
+from lib.training.fitting import Say
 from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
 from lib.training.targets import targets
 from lib.training.vectors import load_vectors, word_table
@@ -115,7 +116,7 @@ def load_corpus(run: Run, data_home: str | Path | None = None) -> Corpus:
 
 
 def train(
-    run: Run, data_home: Home = None, corpus: Corpus | None = None, say: Callable = SAY, checkpoint_seconds: float = 30
+    run: Run, data_home: Home = None, corpus: Corpus | None = None, say: Say = SAY, checkpoint_seconds: float = 30
 ) -> Trained:
     """The trained model of a run, from the cache where it is.
 
@@ -197,7 +198,7 @@ def train_all(
     return [train(run, data_home, corpora.load(run)) for run in runs]
 
 
-def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: fitting.Say = SAY) -> str:
+def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Say = SAY) -> str:
     """Trains a run; its name, for its model stays in the cache."""
     train(run, data_home, corpus, say)
     return str(run)
