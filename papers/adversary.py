@@ -56,8 +56,8 @@ def sweep(settings: Settings) -> list[Run]:
     aim = () if settings.projection in NEVER_ZERO else (("divergence", "jsd"),)
     aim += (("epochs", settings.adversary_epochs),) if settings.adversary_epochs else ()
     lambdas = dict.fromkeys((0.0, *(settings.lambdas or LAMBDAS[settings.profile])))
-    pairs = product(bases(settings) if settings.adversaries else (), lambdas)
-    return [replace(base, variant="adversary", base=base, options=(("lambda", one), *aim)) for base, one in pairs]
+    pairs = product(bases(settings) if settings.adversaries else (), [(("lambda", one), *aim) for one in lambdas])
+    return [replace(base, variant="adversary", base=base, options=base.options + more) for base, more in pairs]
 
 
 def guides(settings: Settings) -> list[Run]:

@@ -58,7 +58,7 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
         if run.vectors in ("auto", "random"):  # not a file's that a reader chose
             options["embedding_size"] = 50
             run = replace(run, vectors="random")
-    return replace(run, options=tuple(options.items()))
+    return replace(run, options=(*run.options, *options.items()))
 
 
 # --- columns that findings and printed values need

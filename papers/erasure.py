@@ -6,7 +6,6 @@ from itertools import product
 from math import nan
 
 import pandas as pd
-from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from lib.analysis import add_entropies
@@ -43,11 +42,7 @@ class ErasureSettings(Settings):
     dataset: Dataset = "planted-documents"
     model: OwnModel = None
     encoders: Encoders | None = setting(None, "None: all that the texts allow")
-    train_texts: PositiveInt | None = setting(None, "most texts of train and dev, drawn at random; None: the profile's")
-    test_texts: PositiveInt | None = setting(None, "the most texts of test, drawn at random; None: all")
-    vectors: str = setting(
-        "auto", "auto (word2vec of the texts, in quick random), random, word2vec, or a file of 300-d ones"
-    )
+    vectors: str = setting("auto", "auto (word2vec of the texts; in quick random), random, word2vec, or a file of them")
 
 
 def every_model(settings: Settings) -> list[Run]:
@@ -61,10 +56,9 @@ def model(settings: Settings, encoder: str, seed: int) -> Run:
     """An encoder trained as the paper trains it on that dataset, or on the one most like it."""
     run = settings.run(encoder, "additive", seed, recipe="serrano2019")
     few = settings.profile == "quick" or settings.dataset.startswith(MADE_UP)
-    texts = {name: value for name in ("train_texts", "test_texts") if (value := getattr(settings, name))}
     if is_pretrained(encoder):  # trained as such models are
-        return replace(run, options=tuple(texts.items()))
-    options = (SMALL if few else printed(settings.dataset, encoder)) | texts
+        return run
+    options = (SMALL if few else printed(settings.dataset, encoder)) | dict(run.options)
     options |= {"epochs": 8} if settings.profile == "quick" else {}  # on dev none gets better later
     vectors = run.vectors if run.vectors != "auto" else "random" if few else "word2vec"
     return replace(run, vectors=vectors, options=tuple(options.items()))

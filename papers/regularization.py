@@ -65,7 +65,7 @@ def variant(settings: Settings, name: str, attention: str, seed: int, layers: in
         options = {weight: (values * (place + 1))[place]} | options
     options = {"embeddings": "frozen"} | options if name in FROZEN else options
     run = settings.run(settings.encoder, attention, seed, variant=name, layers=layers, recipe="tutek2020")
-    return replace(run, options=tuple(options.items()))
+    return replace(run, options=(*run.options, *options.items()))
 
 
 def imitation(base: Run, strength: float, epochs: int | None = None, **others) -> Run:

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from lib.datasets import Own, own_text, spec
+from lib.datasets.assembly import SIZES
 from lib.datasets.pretrained import is_pretrained
 from lib.models import ATTENTIONS
 from lib.models.encoders import known_encoder
@@ -90,6 +91,8 @@ class Settings:
     split_column: str | None = setting(None, "of train, dev and test; None: the one called split, or at random")
     skip_incomplete: bool = setting(False, "leaves out the records of data without a text or a label")
     most_tokens: PositiveInt | None = setting(None, "longer texts of data are cut there; None: none is")
+    train_texts: PositiveInt | None = setting(None, "most texts of train and dev, drawn at random; None: the profile's")
+    test_texts: PositiveInt | None = setting(None, "the most texts of test, drawn at random; None: the profile's")
     profile: one_of(PROFILES) = setting("quick", "quick: minutes on two cores; paper: the paper's sizes")
     seeds: Annotated[Distinct[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(count_to_seeds)] | None = setting(
         None, "how many, or a list of them; None: as many as the profile has"
@@ -140,7 +143,9 @@ class Settings:
 
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         """A run of these settings; `more` are other fields of Run. Pretrained encoders are trained alike everywhere."""
+        texts = ((name, value) for name in SIZES if (value := getattr(self, name)))
         given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors} | more
+        given |= {"options": (*texts, *more.get("options", ()))}
         given |= {"recipe": "jain2019"} if is_pretrained(encoder) else {}
         return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given)
 

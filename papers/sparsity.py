@@ -64,7 +64,7 @@ def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     how = {} if is_pretrained(encoder) else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     run = settings.run(encoder, attention, seed, recipe="meister2021")
-    return replace(run, projection=projection, options=tuple((how | start).items()))
+    return replace(run, projection=projection, options=(*run.options, *(how | start).items()))
 
 
 def models(settings: Settings) -> list[Run]:

@@ -122,7 +122,5 @@ def test_serrano_and_smiths_recipe():
 def test_what_does_not_fit_sentences_is_refused():
     with pytest.raises(ValueError, match="on sst: encoder is 'han-rnn'"):
         planned.runs("erasure", "sst", encoders=["han-rnn"])
-    with pytest.raises(KeyError, match="unknown option 'train_texts'"):
-        planned.runs("erasure", "planted-documents", train_texts=9)
     with pytest.raises(ValueError, match="variant is 'tying'; allowed: base, uniform"):
         Run("planted-documents", "han-rnn", variant="tying")

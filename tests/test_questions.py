@@ -180,7 +180,7 @@ def test_what_does_not_answer_questions_is_refused():
 def test_the_shared_files_have_the_published_sizes(data_home):
     corpus = datasets.load("babi3", data_home=data_home)
     assert [len(part) for part in corpus.splits] == [850, 150, 1_000] and len(corpus.vocabulary) == 36 + 4
-    snli = datasets.spec("snli").rows(data_home / "snli")
+    snli = datasets.spec("snli").rows(data_home / "snli", {}, [])
     assert [len(rows) for rows in snli.values()] == [23_530, 9_842, 9_824]
 
 

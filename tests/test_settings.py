@@ -14,10 +14,13 @@ from papers.settings import described
 from tools.report.parameters import find_notebook
 
 
-def test_every_run_is_listed_once():
+def test_every_run_is_listed_once_and_reads_as_many_texts_as_are_asked_for():
     runs = planned.runs("correlation", "planted", "quick", seeds=[3, 5], device="cpu")
     assert len(runs) == len(set(runs)) == 12 and {run.seed for run in runs} == {3, 5}
     assert {run.seed for run in planned.runs("correlation", seeds=2, encoders=["average"])} == {0, 1}
+    for name in papers.PAPERS:
+        runs = planned.runs(name, "imdb", "paper", train_texts=500)
+        assert {one.data[2] for run in runs for one in (run, run.base or run)} == {(("train_texts", 500),)}, name
 
 
 @pytest.mark.parametrize(

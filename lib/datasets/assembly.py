@@ -13,7 +13,7 @@ from lib.datasets.files import DataError, Row, rows
 from lib.datasets.text import sentence_lengths
 from lib.profiles import Profile
 
-SIZES = {"train_texts": None, "test_texts": None}  # options of a dataset of which fewer texts may be `drawn`
+SIZES = {"train_texts": None, "test_texts": None}  # options of a dataset: how many texts of it are `drawn`
 SUBSET_SEED = 20190226  # any fixed number: a profile's subset must not depend on the seed of a run
 Splits = dict[str, list[Instance]]
 
@@ -54,9 +54,10 @@ class Spec:
     asks: bool = False  # each text comes with a question; the label is its answer
     page: str = ""  # where it is published
 
-    def rows(self, folder: Path) -> dict[str, list[Row]]:
-        """The records of its files, by split: train and test where dev is made from train."""
-        return rows(folder, ("train", "test") if self.divide else ("train", "dev", "test"))
+    def rows(self, folder: Path, options: dict, notes: list[str]) -> dict[str, list[Row]]:
+        """The records `drawn` from its files, by split: train and test where dev is made from train."""
+        found = rows(folder, ("train", "test") if self.divide else ("train", "dev", "test"))
+        return {split: drawn(records, split, options, notes) for split, records in found.items()}
 
     def instance(self, id: str, text: str, label: int) -> Instance:
         """A text in its tokens, and in its sentences where it has them."""

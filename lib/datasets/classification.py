@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.assembly import SIZES, Draft, Spec, Splits, dev_from_train, divided, draft_of, drawn
+from lib.datasets.assembly import SIZES, Draft, Spec, Splits, dev_from_train, divided, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import DataError, Row
 
@@ -21,10 +21,9 @@ def read_folder(spec: Spec, folder: Path, options: dict, ratings: bool = False) 
     """The texts of train.jsonl.gz and so on, in tokens; with `ratings` the classes are RATINGS, by the field rating."""
     about, splits, notes = files.about(folder), {}, []
     classes = [str(rating) for rating in RATINGS] if ratings else about["classes"]
-    for split, rows in spec.rows(folder).items():
-        kept = drawn(rows, split, options, notes)
-        labels = [RATINGS.index(row.record["rating"]) if ratings else row.label(classes) for row in kept]
-        splits[split] = [_instance(spec, row, label) for row, label in zip(kept, labels, strict=True)]
+    for split, rows in spec.rows(folder, options, notes).items():
+        labels = [RATINGS.index(row.record["rating"]) if ratings else row.label(classes) for row in rows]
+        splits[split] = [_instance(spec, row, label) for row, label in zip(rows, labels, strict=True)]
     if any(one.rationale for texts in splits.values() for one in texts):
         shares = ", ".join(f"{_marked(texts):.0%} of {split}" for split, texts in splits.items())
         notes.append(f"Rationales mark {shares} (shares of the tokens), so splits are compared each with its own.")
@@ -51,8 +50,8 @@ def read_pairs(spec: Spec, folder: Path, options: dict) -> Draft:
 
     Of test, where a diff finds them, the rationale of both are the words that the other does not have; none: None.
     """
-    about, splits = files.about(folder), {}
-    for split, rows in spec.rows(folder).items():
+    about, splits, notes = files.about(folder), {}, []
+    for split, rows in spec.rows(folder, options, notes).items():
         splits[split] = []
         for row in rows:
             pair = []
@@ -64,14 +63,14 @@ def read_pairs(spec: Spec, folder: Path, options: dict) -> Draft:
             for one, other, at in zip(pair, pair[::-1], (1, 3), strict=True):
                 spans = tuple(edit[at : at + 2] for edit in edits if edit[0] != "equal" and edit[at] < edit[at + 1])
                 splits[split].append(replace(one, rationale=spans or None, counterpart=other.id))
-    edited = f"The words in which a pair differs are {_marked(splits['test']):.0%} of the words of test."
-    return draft_of(spec, folder, about, about["classes"], splits, [edited])
+    notes.append(f"The words in which a pair differs are {_marked(splits['test']):.0%} of the words of test.")
+    return draft_of(spec, folder, about, about["classes"], splits, notes)
 
 
 def read_agnews(spec: Spec, folder: Path, options: dict) -> Draft:
     """World (0) against Business (2 in the file, 1 here) of AG News: their descriptions, without the titles."""
     about, splits, notes = files.about(folder), {}, []
-    for split, rows in spec.rows(folder).items():
+    for split, rows in spec.rows(folder, options, notes).items():
         of_two = [row for row in rows if row.label(about["classes"]) in (0, 2)]
         kept = [row for row in of_two if row.record.get("description") is not None]
         if left_out := len(of_two) - len(kept):
@@ -123,16 +122,16 @@ PAGES = {
 
 def _spec(name: str, tokens: Callable[[str], tuple[str, ...]], folder: str = "", read=read_folder, **more) -> Spec:
     folder = folder or name
-    return Spec(name, read, PREPARED[name], folder, tokens, page=PAGES[folder], **more)
+    return Spec(name, read, PREPARED[name], folder, tokens, page=PAGES[folder], **{"options": SIZES} | more)
 
 
-_documents = partial(_spec, tokens=text.spacy_words, divide=dev_from_train, min_count=5, sentences=True, options=SIZES)
+_documents = partial(_spec, tokens=text.spacy_words, divide=dev_from_train, min_count=5, sentences=True)
 SPECS = (
     _spec("sst", text.words, longer_than=5, drop_longest=True),
     _spec("imdb", text.keras_words, divide=divide_imdb, longer_than=6, drop_longest=True, min_df=10),
     _spec("20news", text.generic_words, longer_than=6, shorter_than=500, min_df=2),
     _spec("agnews", text.generic, "agnews4", read_agnews, divide=dev_from_train, min_df=5),
-    _spec("imdb_counterfactual", text.keras_words, read=read_pairs, min_df=2),
+    _spec("imdb_counterfactual", text.keras_words, read=read_pairs, min_df=2, options={}),
     _spec("eraser_movies", text.pieces, min_df=2),
     _spec("eraser_movies-sentences", text.pieces, "eraser_movies", min_df=2, sentences=True),
     _documents("agnews4"),

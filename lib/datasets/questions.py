@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from lib.datasets import files, text
-from lib.datasets.assembly import Draft, Spec, dev_from_train, draft_of
+from lib.datasets.assembly import SIZES, Draft, Spec, dev_from_train, draft_of
 from lib.datasets.corpus import Instance
 from lib.datasets.files import Row
 
@@ -15,12 +15,12 @@ JOINT = "."  # between the sentences of a story, as in Jain & Wallace's code
 
 def read_inference(spec: Spec, folder: Path, options: dict) -> Draft:
     """Does the hypothesis follow from the premise?"""
-    about, splits = files.about(folder), {}
-    for split, rows in spec.rows(folder).items():
+    about, splits, notes = files.about(folder), {}, []
+    for split, rows in spec.rows(folder, options, notes).items():
         premises = [spec.instance(row.id, row.text("premise"), row.label(about["classes"])) for row in rows]
         queries = [spec.tokens(row.text("hypothesis")) for row in rows]
         splits[split] = [replace(one, query=query) for one, query in zip(premises, queries, strict=True)]
-    return draft_of(spec, folder, about, about["classes"], splits)
+    return draft_of(spec, folder, about, about["classes"], splits, notes)
 
 
 def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
@@ -29,7 +29,7 @@ def read_stories(spec: Spec, folder: Path, options: dict) -> Draft:
     That is so in Jain & Wallace's code. Texts whose answer is another word are left out.
     """
     splits, notes, stories = {}, [], {}
-    for split, rows in spec.rows(folder).items():
+    for split, rows in spec.rows(folder, options, notes).items():
         stories[split] = [(_story(spec, row), row.text("answer").strip().lower()) for row in rows]
     words = {word for story, answer in stories["train"] for word in (*story.tokens, *story.query, answer)}
     number = {word: place for place, word in enumerate(sorted(words))}
@@ -60,8 +60,8 @@ def question_and_answer(instance: Instance, classes: Sequence[str]) -> str:
 
 PAIRS = "spaCy's English tokens, lower-case, qqq for tokens with a digit; words in at least 3 premises or hypotheses."
 STORIES = "Words, lower-case, full stops between sentences; any word may answer; 15% of train is dev (seed 16377)."
-_snli = partial(Spec, page="https://nlp.stanford.edu/projects/snli/", asks=True)
-_babi = partial(Spec, page="https://research.fb.com/downloads/babi/", asks=True)
+_snli = partial(Spec, page="https://nlp.stanford.edu/projects/snli/", asks=True, options=SIZES)
+_babi = partial(Spec, page="https://research.fb.com/downloads/babi/", asks=True, options=SIZES)
 SPECS = (
     _snli("snli", read_inference, PAIRS, "snli", text.generic, min_df=3),
     *(_babi(f"babi{task}", read_stories, STORIES, f"babi{task}", text.generic, dev_from_train) for task in (1, 2, 3)),
