@@ -31,7 +31,7 @@ class AdversarySettings(Settings):
     attention: one_of(ATTENTIONS) = setting("additive", "of the same")
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of the distance, beside 0; None: the profile's")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
-    adversaries: bool = setting(True, "tables 3 and 4, figure 5: trained adversaries, the MLP; no: left out")
+    adversaries: bool = setting(True, "tables 3 and 4, figure 5: trained adversaries, the MLP; False: left out")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:

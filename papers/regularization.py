@@ -45,8 +45,8 @@ class RegularizationSettings(Settings):
     eta: Several[NonNegativeFloat] | None = setting(None, "the same of the masked language model")
     lambdas: Distinct[NonNegativeFloat] = setting((0.0, 0.05, 0.2), "weights of distance in the adversary's loss")
     imitation_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
-    deeper: bool = setting(True, "table 6: models of more layers; no: it is left out")
-    adversaries: bool = setting(True, "figure 1: trained adversaries; no: they are left out")
+    deeper: bool = setting(True, "table 6: models of more layers; False: it is left out")
+    adversaries: bool = setting(True, "figure 1: trained adversaries; False: they are left out")
 
     def __post_init__(self):
         super().__post_init__()

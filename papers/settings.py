@@ -144,8 +144,8 @@ class Settings:
     def run(self, encoder: str, attention: str, seed: int, **more) -> Run:
         """A run of these settings; `more` are other fields of Run. Pretrained encoders are trained alike everywhere."""
         texts = ((name, value) for name in SIZES if (value := getattr(self, name)))
-        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors} | more
-        given |= {"options": (*texts, *more.get("options", ()))}
+        given = {"projection": self.projection, "profile": self.profile, "vectors": self.vectors}
+        given |= more | {"options": (*texts, *more.get("options", ()))}
         given |= {"recipe": "jain2019"} if is_pretrained(encoder) else {}
         return Run(self.dataset, encoder, attention, seed=seed, device_kind=device_kind(self.device), **given)
 

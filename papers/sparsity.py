@@ -54,8 +54,8 @@ class SparsitySettings(Settings):
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of adversaries' distance; None: the profile's")
     frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
-    sweep: bool = setting(True, "other projections, and sparsegen's lambdas; no: softmax and sparsemax alone")
-    adversaries: bool = setting(True, "table 5: trained adversaries; no: they are left out")
+    sweep: bool = setting(True, "other projections, and sparsegen's lambdas; False: softmax and sparsemax alone")
+    adversaries: bool = setting(True, "table 5: trained adversaries; False: they are left out")
 
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
@@ -111,9 +111,6 @@ def frozen_adversaries(settings: Settings) -> list[Run]:
         frozen += imitations(settings, KL_LAMBDAS[settings.profile], trains="attention", divergence="kl")
     elsewhere = [replace(run, seed=run.seed + OTHER_START) for run in frozen]
     return elsewhere + imitations(settings, strengths, trains="attention", starts="base")
-
-
-# Measures and tables
 
 
 def measure(trained: Sequence[Trained]) -> pd.DataFrame:
