@@ -64,8 +64,8 @@ def variant(settings: Settings, name: str, attention: str, seed: int, layers: in
         place = settings.attentions.index(attention) if attention in settings.attentions else 0
         options = {weight: (values * (place + 1))[place]} | options
     options = {"embeddings": "frozen"} | options if name in FROZEN else options
-    run = settings.run(settings.encoder, attention, seed, variant=name, layers=layers, recipe="tutek2020")
-    return replace(run, options=(*run.options, *options.items()))
+    how = {"variant": name, "layers": layers, "recipe": "tutek2020", "options": tuple(options.items())}
+    return settings.run(settings.encoder, attention, seed, **how)
 
 
 def imitation(base: Run, strength: float, epochs: int | None = None, **others) -> Run:

@@ -63,8 +63,8 @@ def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
     how = {} if is_pretrained(encoder) else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
-    run = settings.run(encoder, attention, seed, recipe="meister2021")
-    return replace(run, projection=projection, options=(*run.options, *(how | start).items()))
+    options = tuple((how | start).items())
+    return settings.run(encoder, attention, seed, recipe="meister2021", projection=projection, options=options)
 
 
 def models(settings: Settings) -> list[Run]:

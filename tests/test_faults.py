@@ -89,7 +89,7 @@ def test_an_interrupted_grid_ends_at_once_with_its_jobs_and_the_next_goes_on(pla
         send(sweep.process.pid, number)
         assert sweep.ended(60) == 130
         assert sweep.output.endswith("interrupted; what was finished is kept, and trainings go on from there\n")
-        wait_for_orphans(str(place), 10)
+        wait_for_orphans(str(place), 1)
     last = grid(odd)
     assert last.ended() == 0, last.output
     assert weights(place / "cache") == weights(undisturbed)
