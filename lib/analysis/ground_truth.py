@@ -189,7 +189,8 @@ def cells_of(summary: pd.DataFrame, score: str) -> pd.DataFrame:
     """
     some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
     varies = [name for name in RUN_COLUMNS[:5] if some[name].nunique() > 1] or ["encoder"]
-    models, names = some[varies].astype(str), some["quantity"].str.removeprefix(score).replace("chance", "random")
+    models = some[varies].astype(str).replace(".*shortcut=", "", regex=True)
+    names = some["quantity"].str.removeprefix(score).replace("chance", "random")
     cells = some.assign(model=models.map(title_of).agg(" · ".join, axis=1), explanation=names.map(title_of))
     chance = cells["model"].map(cells[names == "random"].set_index("model")["value"]).astype(float)
     cells = cells.assign(share=(cells["value"] - chance) / (1 - chance))
@@ -228,11 +229,10 @@ def follows_shortcut(with_it: Sequence[Trained], without: Sequence[Trained]) -> 
         answers = add_changed(measure(one.model, one.batches("test", BATCH), []), one.corpus.test.instances)
         right = answers["label"] == answers["prediction"]
         copy = np.array([text.counterpart is not None for text in one.corpus.test.instances])
-        model = (one.run.dataset, one.run.encoder, one.run.seed)
+        model = (one.run.dataset.rpartition("shortcut=")[2], one.run.encoder, one.run.seed)
         rows.append((*model, right[copy].mean(), answers["changed"].mean(), right[~copy].mean(), clean[model[1:]]))
-    columns = ["dataset", "encoder", "seed", "on copies", "changed", "on clean texts", "without the shortcut"]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.assign(counts=table["on copies"] > FOLLOWS)
+    columns = ["shortcut", "encoder", "seed", "on copies", "changed", "on clean texts", "without the shortcut"]
+    return pd.DataFrame(rows, columns=columns).assign(counts=lambda table: table["on copies"] > FOLLOWS)
 
 
 # --- tests of models that should find liars
