@@ -407,7 +407,7 @@ def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_th
     def top(rows: pd.DataFrame, **words) -> tuple[list[str], str]:
         shown = []
         monkeypatch.setattr(show, "display", lambda data, raw: shown.append(data["text/html"]))
-        show.headline(rows.assign(word=rows["finding"].map(words).fillna(rows["word"])), own=True)
+        show.headline(rows.assign(word=rows["finding"].map(words).astype(object).fillna(rows["word"])), own=True)
         return re.findall("<b>(.*?)</b>", shown[0]), unescape(shown[0])
 
     reads, decides = "As where the model reads: ", "As why it decides: "

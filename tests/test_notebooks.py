@@ -191,7 +191,7 @@ def test_ones_own_model(monkeypatch, tmp_path, chromium, notebook, dataset, deco
     assert "at most 300 texts are measured" in text
     assert kept_summary(page)["title"].startswith("The tests of “") and "on mine.py" in text
     if notebook == "ground_truth":
-        assert "shortcut=pair" in text and "No model follows a shortcut." in text
+        assert "\npair\t" in text and "No model follows a shortcut." in text
     elif decoder:
         assert not any(line.endswith((", yes", ", no", ", none")) for line in lines), "nothing is concluded from it"
     else:
