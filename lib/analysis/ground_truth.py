@@ -189,7 +189,7 @@ def cells_of(summary: pd.DataFrame, score: str) -> pd.DataFrame:
     """
     some = summary[summary["quantity"].str.startswith(score) & summary["value"].notna()]
     varies = [name for name in RUN_COLUMNS[:5] if some[name].nunique() > 1] or ["encoder"]
-    models = some[varies].astype(str).replace(".*shortcut=", "", regex=True)
+    models = some[varies].astype(str).map(lambda part: part.rpartition("shortcut=")[2])
     names = some["quantity"].str.removeprefix(score).replace("chance", "random")
     cells = some.assign(model=models.map(title_of).agg(" · ".join, axis=1), explanation=names.map(title_of))
     chance = cells["model"].map(cells[names == "random"].set_index("model")["value"]).astype(float)
