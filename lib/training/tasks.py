@@ -203,9 +203,8 @@ class Adversary:
             logits, attention = output.logits, output.attention
         else:
             with torch.no_grad():
-                hidden = batch.states
-                if hidden is None:
-                    hidden = self.frozen.encoder(self.frozen.embedding(batch.tokens), batch.lengths)
+                fixed, hidden = self.frozen, batch.states
+                hidden = fixed.encoder(fixed.embedding(batch.tokens), batch.lengths) if hidden is None else hidden
             attention = model.projection(model.attention(hidden), batch.mask)
             logits = model.decode(attention, hidden)
         base = self.base_outputs[split]

@@ -68,15 +68,16 @@ class Trained:
 
     @torch.no_grad()
     def with_states(self, split: str, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches of a split; of a frozen pretrained encoder with its states, computed once for all epochs."""
-        texts, encoder = getattr(self.corpus, split), self.model.encoder
-        if not getattr(encoder, "frozen", False) or len(texts.encoded[0]) * encoder.hidden_size > MOST:
+        """The batches of a split; with the states of an encoder that does not learn, computed once for all epochs."""
+        model = self.base.model if ("trains", "attention") in self.run.options else self.model
+        texts, learns = getattr(self.corpus, split), model is self.model and not getattr(model.encoder, "frozen", False)
+        if learns or len(texts.encoded[0]) * model.encoder.hidden_size > MOST:
             yield from batches
             return
         if split not in self.states:
-            self.states[split] = tasks.PerWord(texts, self.run.device_kind, (encoder.hidden_size,))
+            self.states[split] = tasks.PerWord(texts, self.run.device_kind, (model.encoder.hidden_size,))
             for batch in self.batches(split):
-                self.states[split].put(batch, encoder(self.model.embedding(batch.tokens), batch.lengths))
+                self.states[split].put(batch, model.encoder(model.embedding(batch.tokens), batch.lengths))
         yield from (replace(batch, states=self.states[split].look_up(batch)) for batch in batches)
 
     @property
