@@ -21,10 +21,3 @@ PROFILES = {
     "quick": Profile("quick", 80_000, 25_000, 1_300, 300, epochs=4, adversary_epochs=5, seeds=2, draws=100),
     "paper": Profile("paper", None, None, None, None, epochs=8, adversary_epochs=300, seeds=3, draws=100),
 }
-
-
-def profile(name: str) -> Profile:
-    """The profile of that name; KeyError with those that there are."""
-    if name not in PROFILES:
-        raise KeyError(f"unknown profile {name!r}; known: {', '.join(PROFILES)}")
-    return PROFILES[name]

@@ -219,12 +219,9 @@ def test_a_long_text_is_shown_around_its_highest_weight_and_says_so():
         assert f"tokens {first + 1:,} to {first + 30:,} of 20,000" in html.data
 
 
-def test_a_box_is_the_middle_half_and_its_line_ends_at_one_and_a_half_times_its_height():
+def test_boxes_hold_the_middle_half_and_bins_of_two_differences_every_text_once():
     box = box_of(pd.Series([0, 10, 11, 12, 13, 14, 30.0]))
     assert box == {"lower": 10.5, "median": 12, "upper": 13.5, "least": 10, "most": 14, "n": 7}
-
-
-def test_bins_of_two_differences_hold_every_text_once():
     frame = pd.DataFrame({"attention": [0.0, 0.5, 1.0, 1.0], "jsd": [-0.1, 0.21, np.log(2), np.log(2)]})
     binned = in_bins(frame, "HAN-rnn")
     assert binned["texts"].tolist() == [1, 1, 2] and (binned["attention"] < binned["attention_end"]).all()

@@ -484,21 +484,29 @@ def test_two_columns_are_a_pair_as_the_tokenizer_writes_it(transformers, tokeniz
 def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenizer, given):
     adapted = HuggingFaceClassifier(bert := tiny(transformers), tokenizer)
     own = Trained(OwnRun("", ""), adapted, corpus_in_subwords(corpus_of(), tokenizer, 510), "", (), 0)
-    deleted = importance.leave_one_out(adapted, given)
-    arrays = [values[real].numpy() for values, real in zip(deleted, given.mask, strict=True)]
-    measured = pd.DataFrame({"seed": 0, "leave_one_out_of_input": arrays})
-    heads, others = audit([own], measured)
-    layers = torch.stack(by_hand(bert, ids_of(adapted, given), inside(given))[1])[:, :, :, 0].detach()
+    found = importance.leave_one_out_with_sign(adapted, given, adapted(given))
+    arrays = {name: [one[real].numpy() for one, real in zip(of, given.mask, strict=True)] for name, of in found.items()}
+    heads, others = audit([own], pd.DataFrame(arrays).add_prefix("leave_one_out_").assign(seed=0))
+    (deleted, signed), arrays = found.values(), arrays["of_input"]
+    logits, layers = by_hand(bert, ids := ids_of(adapted, given), inside(given))
+    layers, before = torch.stack(layers)[:, :, :, 0].detach(), probabilities(logits)[:, None]
+    masks = torch.where(torch.eye(ids.shape[1], dtype=torch.bool), SUBWORDS.index("[MASK]"), ids[:, None])
+    after = probabilities(torch.stack([by_hand(bert, one, inside(given))[0] for one in masks.unbind(1)], dim=1))
+    falls = (before - after).gather(2, before.argmax(dim=2, keepdim=True).expand(-1, ids.shape[1], 1)).squeeze(2)
     maps = {"mean of the last layer": layers[-1].mean(1), "mean of all layers": layers.mean((0, 2))}
     maps |= {f"layer {1 + layer}, head {1 + head}": layers[layer, :, head] for layer in (0, 1) for head in (0, 1)}
     found = pd.concat([heads, others]).set_index(["attention", "quantity"])["value"]
-    assert len(heads) == 4 * 3 and len(others) == 3 * 4 and set(heads["layer"]) == {"layer 1", "layer 2"}
+    assert len(heads) == 4 * 3 and len(others) == 3 * 6 and set(heads["layer"]) == {"layer 1", "layer 2"}
     for name, weights in maps.items():
         tops = ((weights * given.mask).argmax(dim=1) == deleted.argmax(dim=1))[[np.ptp(one) > 0 for one in arrays]]
         expected = [kendall_tau(weights, deleted, given.mask)[0], (weights * ~given.mask).sum(dim=1), tops.double()]
-        expected = pytest.approx([float(value.nanmean()) for value in expected])
-        assert [found[name, of] for of in MAPS if "chance" not in of] == expected
-    assert all(table.empty for table in audit([replace(own, model=small.model())], measured))
+        if "head" not in name:
+            opposite = (signed * falls).gather(1, (weights * given.mask).argmax(dim=1, keepdim=True)) < 0
+            masked = kendall_tau(weights, total_variation(before, after), given.mask)[0]
+            expected[1:1] = [masked, opposite.double()]
+        names = [of for of in MAPS if "chance" not in of and (name, of) in found]
+        assert [found[name, of] for of in names] == pytest.approx([float(value.nanmean()) for value in expected])
+    assert all(table.empty for table in audit([replace(own, model=small.model())], heads))
 
 
 SHAPES = [  # the kind of model, its options, the classes, the words that it reads, and what says how it attends

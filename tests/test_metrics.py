@@ -104,13 +104,10 @@ def test_tau_and_p_value_are_scipys(kind):
     np.testing.assert_allclose(p_value, expected[:, 1], atol=1e-12)
 
 
-def test_tau_is_undefined_for_constants_one_token_and_nan():
+def test_tau_is_undefined_for_constants_one_token_and_nan_and_refuses_other_shapes():
     x = torch.tensor([[1.0, 2, 3], [1, 1, 1], [1, 2, 3], [1, 2, torch.nan], [1, 2, torch.nan]])
     mask = torch.tensor([[1, 1, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 0]]).bool()
     tau, p_value = metrics.kendall_tau(x, x[:1].expand(5, 3), mask)
     assert tau.isnan().tolist() == p_value.isnan().tolist() == [False, True, True, True, False]
-
-
-def test_tau_refuses_shapes_that_differ():
     with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
         metrics.kendall_tau(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(2, 4).bool())

@@ -229,12 +229,9 @@ def test_whatever_else_lies_among_the_reports_is_left_out_and_what_a_foreign_one
 # parts of a page
 
 
-def test_json_in_a_page_cannot_end_its_element():
+def test_json_cannot_end_its_element_and_formulas_become_mathml_and_let_nothing_through():
     text = json_for_html({"a": "</script><!--\u2028", "b": float("nan")})
     assert "<" not in text and "\u2028" not in text and "NaN" not in text
-
-
-def test_formulas_become_mathml_and_let_nothing_through():
     assert "<mfrac>" in formula(r"\frac{a}{b}", "block")
     assert "<mtable" in Cells().markdown("\\begin{align}a &= b \\\\ c &= d\\end{align}")
     for evil in (notebooks.HOSTILE, rf"\text{{{notebooks.HOSTILE}}}", "\\broken{" + notebooks.HOSTILE):

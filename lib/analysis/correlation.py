@@ -18,6 +18,7 @@ from lib.analysis.summaries import SUMMARY, configurations, mean_effect, summari
 from lib.analysis.token_values import column_of, pass_on, token_values
 from lib.datasets.corpus import UNKNOWN
 from lib.importance import every_map
+from lib.importance.leave_one_out import mask_one_out
 from lib.metrics import kendall_tau
 from lib.models.huggingface import HuggingFaceClassifier
 from lib.numerics import by_length
@@ -26,6 +27,7 @@ from lib.training import Trained
 
 SIGNIFICANT = 0.05
 MAPS = [declare("map_tau", "tau-b", "tau with leave-one-out"), declare("map_by_chance", "tau-b", "the same, shuffled")]
+MAPS += [declare("map_mask", "tau-b", "the same, by [MASK]"), declare("map_sign", "fraction", "opposite sign")]
 MAPS += [declare("map_special", "fraction", "weight on start and end")]
 MAPS += [declare("map_top", "fraction", "its top word is leave-one-out's")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
@@ -86,24 +88,29 @@ def taus(first: list, second: list) -> tuple[np.ndarray, np.ndarray]:
 def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`summarise` of what every map of a Hugging Face classifier shows: of heads, for a heat map, and of other maps.
 
-    A map's name is in `attention`; of other models there is none. MAPS: tau-b with leave_one_out_of_input, a column of
-    `instances`, and of the weights shuffled in each text; the weight on start and end; whether the top word is the same
+    A map's name is in `attention`; of other models there is none. MAPS: tau-b with leave-one-out (`instances` have it,
+    and with its sign), of the weights shuffled in each text too, and with `mask_one_out`; whether both say of the top
+    word that it speaks for the prediction, or against; the weight on start and end; whether the top word is the same.
     """
     found, random = [], np.random.default_rng(0)
     for one in (one for one in trained if isinstance(one.model, HuggingFaceClassifier)):
-        maps = measure(one.model, batches_of(one, "test"), [every_map(one.model)], one.run)
-        deleted = instances.loc[instances["seed"] == one.run.seed, "leave_one_out_of_input"].tolist()
+        quantities = [every_map(one.model), mask_one_out]
+        maps = measure(one.model, batches_of(one, "test"), quantities, one.run).dropna(subset="mask_one_out_signed")
+        mine = instances[instances["seed"] == one.run.seed].dropna(subset="leave_one_out_signed")
+        deleted, masked = mine["leave_one_out_of_input"].tolist(), maps["mask_one_out_of_input"].tolist()
+        signs = [x * y for x, y in zip(mine["leave_one_out_signed"], maps["mask_one_out_signed"], strict=True)]
         for column in maps.filter(regex="^map_"):
-            own = maps[column].tolist()
-            values = [taus(own, deleted)[0], taus([random.permutation(weights) for weights in own], deleted)[0]]
+            own, shuffled = maps[column].tolist(), [random.permutation(weights) for weights in maps[column]]
+            values = [taus(*pair)[0] for pair in ((own, deleted), (shuffled, deleted), (own, masked))]
+            opposite = [sign[weights.argmax()] < 0 for weights, sign in zip(own, signs, strict=True)]
             tops = [x.argmax() == y.argmax() if np.ptp(y) else np.nan for x, y in zip(own, deleted, strict=True)]
-            values += [[1 - weights.sum() for weights in own], np.array(tops, dtype=float)]
+            values += [*np.array([opposite, [1 - weights.sum() for weights in own], tops], dtype=float)]
             rows = maps[[*RUN, "instance", "left_out"]].assign(attention=column.removeprefix("map_"))
             found.append(rows.assign(**dict(zip(MAPS, values, strict=True))))
     summary = summarise(pd.concat(found), MAPS) if found else pd.DataFrame(columns=SUMMARY)
     heads = summary["attention"].astype(str).str.extract(r"(?P<layer>layer \d+), (?P<explanation>head \d+)")
     cells = summary.assign(**heads, share=summary["value"], low=np.nan, high=np.nan)
-    return cells[heads["layer"].notna() & cells["quantity"].ne(MAPS[1])], summary[heads["layer"].isna()]
+    return cells[heads["layer"].notna() & cells["quantity"].isin([MAPS[0], *MAPS[-2:]])], summary[heads["layer"].isna()]
 
 
 def two_classes(instances: pd.DataFrame) -> tuple[int, ...]:

@@ -158,11 +158,6 @@ def tokenizer_of(folder: Path):
     return read("AutoTokenizer", folder)
 
 
-def table_of(folder: Path) -> Tensor:
-    """(subword, size): the embedding table of a pretrained model, by the tokenizer's ids."""
-    return whole_model(folder).get_input_embeddings().weight.detach().float()
-
-
 def encoder_of(folder: Path) -> nn.Module:
     """A pretrained Transformer without its embedding table and its pooler."""
     expose(model := whole_model(folder).float())

@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 
 from lib import numerics as elementwise
 from lib.datasets.batches import Batch
+from lib.datasets.corpus import UNKNOWN
 from lib.importance.lstm import Recurrence, both_directions, has_one_lstm
 from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.attention import Additive
@@ -33,19 +34,22 @@ EVERY = 8  # words after which forgotten deletions are looked for
 
 
 @torch.no_grad()
-def logits_without_each_token_definition(model: AttentionModel, batch: Batch) -> Tensor:
+def logits_without_each_token_definition(model: AttentionModel, batch: Batch, mask: bool = False) -> Tensor:
     """Logits of the text with the token at each position deleted, one token shorter; start and end stay.
 
-    Where nothing is left, in a text of one token, they are `logits_of_nothing`.
+    Where nothing is left, in a text of one token, they are `logits_of_nothing`. With `mask` [MASK] comes in the token's
+    place, or the unknown word where the model has none.
 
     Returns:
         (batch, token, class); NaN off the mask.
     """
     texts, positions = batch.mask.nonzero(as_tuple=True)
-    alone = batch.mask[texts].sum(dim=1) == 1
+    alone = (batch.mask[texts].sum(dim=1) == 1) & (not mask)
     parts = [(alone, logits_of_nothing(model, batch.rows(texts[alone])))] if alone.any() else []
     for rows in by_length(batch.lengths[texts] * ~alone, words_at_once(model, MAX_WORDS_PER_PASS)):
-        parts.append((rows, model(without_words(batch.rows(texts[rows]), positions[rows])).logits))
+        part, place = batch.rows(texts[rows]), positions[rows]
+        masked = replace(part, tokens=part.tokens.scatter(1, place[:, None], UNKNOWN))
+        parts.append((rows, model(masked if mask else without_words(part, place)).logits))
     logits = parts[0][1].new_full((*batch.mask.shape, parts[0][1].shape[1]), torch.nan)
     for rows, shortened in parts:
         logits[texts[rows], positions[rows]] = shortened
@@ -74,11 +78,11 @@ def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def logits_without_each_token(model: AttentionModel, batch: Batch) -> Tensor:
+def logits_without_each_token(model: AttentionModel, batch: Batch, mask: bool = False) -> Tensor:
     """`logits_without_each_token_definition`, from the changed states alone where the encoder allows it."""
     windows = type(model) in CLASSIFIERS and isinstance(model.encoder, Average | Convolution)
-    if not windows and not (type(model) in CLASSIFIERS and has_one_lstm(model)):
-        return logits_without_each_token_definition(model, batch)
+    if mask or (not windows and not (type(model) in CLASSIFIERS and has_one_lstm(model))):
+        return logits_without_each_token_definition(model, batch, mask)
     logits = model.decoder.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
     asks = isinstance(model, QuestionClassifier)
     weight = model.affine_text.weight if asks else model.decoder.weight  # (feature, hidden)

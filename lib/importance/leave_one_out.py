@@ -1,5 +1,7 @@
 """How far the prediction moves when a token, or a hidden state, is left out."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -80,10 +82,10 @@ def logits_without_each_state(model: AttentionModel, output: ModelOutput) -> tup
 
 
 @torch.no_grad()
-def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput, mask: bool = False) -> dict[str, Tensor]:
     """{"of_input": `leave_one_out`, "signed": `fall_of_the_predicted`} by one pass: each (batch, token), a fraction."""
     with measurable(model):
-        without = logits_without_each_token(model, batch)
+        without = logits_without_each_token(model, batch, mask)
     changes = {"of_input": change_of_prediction, "signed": fall_of_the_predicted}
     found = {name: change(output.logits, without) for name, change in changes.items()}
     return {name: value.to(output.logits.dtype).masked_fill(~batch.mask, 0) for name, value in found.items()}
@@ -92,6 +94,7 @@ def with_sign(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[
 declare("leave_one_out_signed", "fraction", "leave-one-out, signed", CHANGE_BOUNDS)
 SIGNED = {"of_input": "fraction", "signed": "fraction"}
 leave_one_out_with_sign = Quantity("leave_one_out", with_sign, SIGNED, max_tokens=MAX_TOKENS)
+mask_one_out = Quantity("mask_one_out", partial(with_sign, mask=True), SIGNED, max_tokens=MAX_TOKENS)
 
 
 def fall_of_the_predicted(logits: Tensor, without: Tensor) -> Tensor:

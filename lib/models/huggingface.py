@@ -98,6 +98,7 @@ class HuggingFaceClassifier(nn.Module):
             seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
             raise ValueError(f"{seen} does not give a text one of several classes; allowed: a sequence classifier")
         self.register_buffer("pieces", None, persistent=False)
+        self.mask_id = getattr(tokenizer, "mask_token_id", None)
         self.read_words(vocabulary_of(tokenizer))
         self.order = list(range(labels))  # the number of the output for each class of the corpus
         typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
@@ -124,6 +125,7 @@ class HuggingFaceClassifier(nn.Module):
     def read_words(self, vocabulary: Vocabulary) -> None:
         """From now on batches are of a corpus with this vocabulary, whose words have `pieces`."""
         pieces = torch.tensor([*zip_longest(*vocabulary.pieces, fillvalue=-1)]).T  # of each word, then -1
+        pieces[UNKNOWN, 0] = pieces[UNKNOWN, 0] if self.mask_id is None else self.mask_id
         self.vocabulary, self.pieces = vocabulary, pieces.to(getattr(self.pieces, "device", None))
         self.words_at_once = WORDS * len(pieces) // int((pieces >= 0).sum())
 

@@ -14,7 +14,7 @@ from lib.datasets.pretrained import is_pretrained
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
 from lib.models.attention import LINEAR_INITS, QUERY_INITS
 from lib.models.encoders import FROZEN, encoder_kind
-from lib.profiles import profile
+from lib.profiles import PROFILES
 from lib.projections import projection
 from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
 from lib.training.targets import TARGETS
@@ -141,7 +141,7 @@ class Run:
         """The options of training that this run has, with their values where `options` gives none."""
         own = OF_ENCODERS.get(self.encoder, {}) | OF_VARIANTS.get(self.variant, {})
         usual = {name: default for name, (_, default) in OPTIONS.items()} | RECIPES[self.recipe]
-        usual |= FINE_TUNING if self.fine_tunes else {}
+        usual |= FINE_TUNING if is_pretrained(self.encoder) and not self.encoder.endswith(FROZEN) else {}
         return usual | {name: default for name, (_, default) in own.items()}
 
     def option(self, name: str):
@@ -159,11 +159,6 @@ class Run:
         return self.variant.startswith("guide_")
 
     @property
-    def fine_tunes(self) -> bool:
-        """Whether the encoder is a pretrained model that learns further."""
-        return is_pretrained(self.encoder) and not self.encoder.endswith(FROZEN)
-
-    @property
     def freezes_embeddings(self) -> bool:
         """Whether the embedding table does not learn."""
         return self.encoder.endswith(FROZEN) or "frozen" in (self.architecture, self.option("embeddings"))
@@ -171,7 +166,7 @@ class Run:
     @property
     def epochs(self) -> int:
         """The most passes over the training split; a task may end earlier."""
-        sizes = profile(self.profile)
+        sizes = PROFILES[self.profile]
         return self.option("epochs") or (sizes.adversary_epochs if self.variant == "adversary" else sizes.epochs)
 
     @property
@@ -190,11 +185,11 @@ class Run:
 def refuse_names(run: Run) -> None:
     """Raises KeyError or ValueError for a part of a run that is unknown, or that there is not beside the others."""
     projection(run.projection)
-    profile(run.profile)
     spec = datasets.spec(run.dataset)
     plain = QUESTION_ENCODERS if spec.asks else ENCODERS
     allowed = {
         "recipe": RECIPES,
+        "profile": PROFILES,
         "encoder": [*plain, *HIERARCHICAL] if spec.sentences else plain,
         "attention": ATTENTIONS,
         "variant": PLAIN if spec.asks or run.encoder in HIERARCHICAL else VARIANTS,

@@ -30,7 +30,8 @@ def load_vectors(run: Run, corpus: Corpus, data_home: str | Path | None = None) 
 @lru_cache(maxsize=1)
 def of_subwords(folder: Path) -> Vectors:
     """The embeddings of a pretrained model's subwords, in the order of a corpus in these; zeros for padding."""
-    table = pretrained.table_of(folder)[ids_of(pretrained.tokenizer_of(folder))].numpy()
+    table = pretrained.whole_model(folder).get_input_embeddings().weight.detach().float()
+    table = table[ids_of(pretrained.tokenizer_of(folder))].numpy()
     table[PAD] = 0
     return word_vectors.with_checksum(table, np.arange(len(table)) >= len(SPECIALS), folder.name)
 
