@@ -120,17 +120,17 @@ def models(settings: Settings) -> list[Run]:
 
 def variants(settings: Settings) -> list[Run]:
     """In profile paper our BiLSTM's variants: tied, with masked words, sparse and uniform."""
-    seeds = settings.seeds_or() if is_planted(settings.dataset) and settings.profile != "quick" else ()
-    bases = [settings.run("bilstm", "additive", seed) for seed in seeds if not settings.model]
+    ours = is_planted(settings.dataset) and settings.profile != "quick" and not spec(settings.dataset).subwords
+    bases = [settings.run("bilstm", "additive", seed) for seed in settings.seeds_or() if ours and not settings.model]
     return [replace(base, **change) for base in bases for change in VARIANTS]
 
 
 def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dials: tuple[str, ...] = ()) -> list[Run]:
     """Small models of a few seconds each, on the dataset with other dials."""
     named = replace(settings, dataset=with_dials(settings.dataset, *dials) if dials else settings.dataset)
-    planted = is_planted(settings.dataset)
-    named = replace(named, vectors="random") if planted else named
-    return [named.run(encoder, "additive", seed, options=tuple(SMALL.items()) if planted else ()) for seed in seeds]
+    light = is_planted(settings.dataset) and not is_pretrained(encoder)
+    named = replace(named, vectors="random") if light else named
+    return [named.run(encoder, "additive", seed, options=tuple(SMALL.items()) if light else ()) for seed in seeds]
 
 
 def dials(settings: Settings) -> list[Run]:
@@ -142,13 +142,15 @@ def dials(settings: Settings) -> list[Run]:
 
 def kinds(settings: Settings) -> list[Run]:
     """Honest models and liars of each kind, each with seeds of its own; planted reviews alone, ours alone."""
-    if settings.dataset != "planted" or settings.model:
-        return []
-    number, runs = MODELS[settings.profile], {}
-    for place, kind in enumerate(KINDS[settings.profile]):
-        plain = small(settings, range(place * number, (place + 1) * number), dials=OF_LIARS)
-        pulled = {"variant": "pulled", "options": (*SMALL.items(), ("target", kind))}
-        runs[kind] = [replace(run, **pulled) if kind in TARGETS else run for run in plain]
+    encoder, runs = next(filter(is_pretrained, settings.encoders or ()), "bilstm"), {}
+    number, wanted = MODELS[settings.profile], KINDS[settings.profile]
+    if is_pretrained(encoder):  # minutes each
+        number, wanted = number // 2, KINDS["quick"]
+    ours = str(settings.dataset).partition(":subwords=")[0] == "planted" and not settings.model
+    for place, kind in enumerate(wanted if ours else ()):
+        honest = small(settings, range(place * number, (place + 1) * number), encoder, OF_LIARS)
+        to = (("target", kind),) if kind in TARGETS else ()
+        runs[kind] = [replace(run, variant="pulled" if to else "base", options=run.options + to) for run in honest]
     runs.pop("displayed", None)  # by an honest model, with the weights of a smuggler
     options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ADVERSARY_LAMBDA)
     lie = {"variant": "adversary", "options": options}
@@ -164,7 +166,7 @@ def kind_of(run: Run) -> str:
 def guided(settings: Settings) -> list[Run]:
     """In profile paper an average encoder guided by the attention of each of them."""
     guides = kinds(settings) if settings.profile != "quick" else []
-    mlp = {"encoder": "average", "options": tuple(SMALL.items())}
+    mlp = {"encoder": "average", "vectors": "random", "options": tuple(SMALL.items())}
     kind = {"adversary": "guide_adversary"}
     return [replace(run, base=run, variant=kind.get(run.variant, "guide_base"), **mlp) for run in guides]
 
@@ -202,11 +204,11 @@ def explanations(settings: Settings) -> list[Quantity]:
     ours = [attention_weights, importance.attention_times_norm, importance.attention_times_contribution]
     ours += [make("gradient_times_input", importance.gradient_times_input)]
     ours += [make(ATTACHED, importance.gradient_times_input, through_attention=True)]
-    ours += [make("gradient_of_input", importance.gradient)]
-    ours += [make("integrated_gradients", integrated, **enough)]
+    ours += [make("gradient_of_input", importance.gradient), make("integrated_gradients", integrated, **enough)]
     ours += [make(FROM_UNKNOWN, integrated, baseline="unknown", **enough)]
     ours += [LEAVE_ONE_OUT, make(OF_HIDDEN, importance.leave_one_out, of="hidden")]
-    words = WORDS[settings.profile if is_planted(settings.dataset) else "quick"]
+    all_of = is_planted(settings.dataset) and not spec(settings.dataset).subwords
+    words = WORDS[settings.profile if all_of else "quick"]
     return [*ours, importance.self_attention, interventions.shapley(words)]
 
 

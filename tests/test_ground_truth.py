@@ -304,13 +304,14 @@ def test_displayed_attention_is_of_another_model_and_imposed_attention_acts_on_t
 
 
 def test_the_runs_of_each_dataset():
-    listed = planned.runs("ground_truth", device="cpu")
-    assert sum(run.variant == "pulled" for run in listed) == 8
+    assert sum(run.variant == "pulled" for run in planned.runs("ground_truth", device="cpu")) == 8
     paper = [run.variant for run in planned.runs("ground_truth", profile="paper", seeds=5, device="cpu")]
     assert (paper.count("pulled"), paper.count("guide_base"), paper.count("guide_adversary")) == (120, 140, 20)
     kinds = planned.runs("ground_truth/kinds", profile="paper")
     seeds = {kind: {run.seed for run in kinds if parts.kind_of(run) == kind} for kind in ("base", *TARGETS)}
     assert len(set.union(*seeds.values())) == 140, "each kind has seeds of its own"
+    of_minilm = planned.runs("ground_truth/kinds", profile="paper", encoders=["minilm"])
+    assert len(of_minilm) == 50 and {(run.encoder, run.vectors) for run in of_minilm} == {("minilm", "auto")}
     of_sst = planned.runs("ground_truth", "sst", device="cpu")
     assert {run.dataset for run in of_sst} == {"sst", "sst:shortcut=pair"}
     with pytest.raises(ValueError, match="no reason is known in 'agnews4'"):
