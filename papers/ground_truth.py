@@ -287,19 +287,15 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
 # --- what its findings read
 
 
-def tables(answers, measured, turned, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
+def tables(answers, measured, copies, suspicion, columns: Sequence[str]) -> dict[str, pd.DataFrame]:
     """What the findings read: a row for each explanation of models (measured; of real texts `people`) and copies.
 
-    answers: every model on all texts, with attention_weights. turned: those of DIALS. suspicion: of `suspicions`.
+    answers: every model on all texts, with attention_weights. suspicion: of `suspicions`.
     """
     planted = measured["dataset"].map(is_planted).astype(bool)
     parts = {"reasons": measured[planted], "people": measured[~planted]}
     parts = {name: by_explanation(rows, columns) for name, rows in (parts | {"copies": copies}).items()}
-    answers, gap = add_entropies(answers, ["attention"]), declare("loo_less_attention", "fraction", None, (-1.0, 1.0))
-    if len(turned):
-        tops = [turned[f"reason_top_{name}"] for name in ("leave_one_out_of_input", "attention_weights")]
-        turned = add_entropies(turned, ["attention"]).assign(**{gap: tops[0] - tops[1]})
-    return parts | {"answers": answers, "dials": turned, "suspicion": suspicion}
+    return parts | {"answers": add_entropies(answers, ["attention"]), "suspicion": suspicion}
 
 
 def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 COUNTED = (".py", ".toml", ".j2", ".js", ".css")
 BUDGET = {"lib": 10_500, "papers": 2_000, "tools": 2_300, "tests": 10_000}  # lines; papers with its table
-MOST = {"papers": 2_690}  # of a room beyond its budget, a ratchet: lowered, never raised
+MOST = {"papers": 2_680}  # of a room beyond its budget, a ratchet: lowered, never raised
 SLACK = 100  # lines that a room may be below its ratchet before that is to be lowered
 
 
