@@ -28,8 +28,7 @@ from lib.training import Trained
 SIGNIFICANT = 0.05
 MAPS = [declare("map_tau", "tau-b", "tau with leave-one-out"), declare("map_by_chance", "tau-b", "the same, shuffled")]
 MAPS += [declare("map_mask", "tau-b", "the same, by [MASK]"), declare("map_sign", "fraction", "opposite sign")]
-MAPS += [declare("map_special", "fraction", "weight on start and end")]
-MAPS += [declare("map_top", "fraction", "its top word is leave-one-out's")]
+MAPS += [declare("map_special", "fraction", "weight on start and end"), declare("map_top", "fraction", "same top word")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
 # 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
 known = Quantity("known", lambda _, batch, output: (batch.tokens != UNKNOWN) & output.embeddings.any(-1), "fraction")
@@ -124,7 +123,8 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
     for key, group in configurations(instances):
         bins = np.ceil(group["max_attention"].clip(1e-9) * 4)
         for place, kind in product(range(1, 5), two_classes(instances)):
-            name = declare(f"permutation_median_bin_{place}_class_{kind}", "fraction", f"to {place / 4}, class {kind}")
+            title = f"median change, weight to {place / 4}, class {kind}"
+            name = declare(f"permutation_median_bin_{place}_class_{kind}", "fraction", title)
             inside = group["permutation"].where(bins.eq(place) & group["prediction"].eq(kind))
             median = mean_effect(group.assign(**{name: inside}), name, middle=weighted_median)
             row = {"quantity": name, "value": median.value, "unit": "fraction", "of_seeds": median.by_run}
@@ -133,14 +133,15 @@ def permutation_medians(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_permutation_shares(instances: pd.DataFrame, uniform: float) -> pd.DataFrame:
-    """With `permutation` of texts whose attention is not uniform, and as a share of the largest change in these.
+    """With `permutation` of texts whose attention is not uniform, and as a share of the largest change, and by chance.
 
     uniform: the share of the largest entropy beyond which attention counts as such.
     """
     uneven, most = instances["entropy_of_attention"] <= uniform, instances["largest_change"]
-    change, names = instances["permutation"], ("permutation_of_uneven", "permutation_share")
-    shares = change.where(uneven), (change / most).where(uneven & (most > 0))
-    return instances.assign(**{declare(name, "fraction"): share for name, share in zip(names, shares, strict=True)})
+    names = "permutation_of_uneven", "permutation_share", "permutation_share_by_chance"
+    shares = (change := instances["permutation"]), (change / most).where(most > 0), instances[names[2]]
+    columns = zip(names, shares, strict=True)
+    return instances.assign(**{declare(name, "fraction"): values.where(uneven) for name, values in columns})
 
 
 def add_adversary_shares(instances: pd.DataFrame) -> pd.DataFrame:

@@ -143,7 +143,7 @@ def flips_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> p
     """Along which of two rankings does the decision flip with fewer items (section 5.4)? A row a model and pair.
 
     value is the ratio of the two counts of texts, with its 95% interval low, high over texts and seeds; first_sooner
-    and second_sooner are shares of the texts that one of them flips, left_out counts those that neither does.
+    and second_sooner are shares of the texts that one of them flips, left_out counts those of a run that neither does.
     """
     rows = []
     for (first, second), (key, group) in product(pairs, list(configurations(instances))):
@@ -155,7 +155,7 @@ def flips_sooner(instances: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> p
         shares = [(signs.eq(sign).sum() / known.sum()).mean() for sign in (1, -1)]
         row = {"quantity": name, "value": float(np.exp(effect.value)), "unit": "1", "low": low, "high": high}
         row |= {"first": first, "second": second, "first_sooner": shares[0], "second_sooner": shares[1]}
-        row |= {"left_out": int((several & ~known.any(axis=1)).sum()), "n": effect.n, "seeds": signs.shape[1]}
+        row |= {"left_out": round((~known)[several].sum().mean()), "n": effect.n, "seeds": signs.shape[1]}
         of_seeds = {seed: float(np.exp(value)) for seed, value in effect.by_run.items()}
         row |= {"of_seeds": of_seeds, "se_texts": row["value"] * effect.se}
         rows.append(key | row)

@@ -37,8 +37,7 @@ EVERY = 8  # words after which forgotten deletions are looked for
 def logits_without_each_token_definition(model: AttentionModel, batch: Batch, mask: bool = False) -> Tensor:
     """Logits of the text with the token at each position deleted, one token shorter; start and end stay.
 
-    Where nothing is left, in a text of one token, they are `logits_of_nothing`. With `mask` [MASK] comes in the token's
-    place, or the unknown word where the model has none.
+    Where nothing is left they are `logits_of_nothing`. With `mask` [MASK], or the unknown word, is put in its place.
 
     Returns:
         (batch, token, class); NaN off the mask.
