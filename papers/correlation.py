@@ -70,7 +70,7 @@ NORM_LEAVE_ONE_OUT = tau_name(("gradient_of_input", "leave_one_out_of_input"))
 TAUS = (GRADIENT, LEAVE_ONE_OUT, GRADIENT_LEAVE_ONE_OUT)
 DIFFERENCES = {  # of two columns: how much less attention agrees than another measure, or how much more than by chance
     "gap_to_gradient": (GRADIENT_LEAVE_ONE_OUT, GRADIENT, "gradient / LOO less attention / gradient"),
-    "gap_known": (f"{GRADIENT_LEAVE_ONE_OUT}_known", f"{GRADIENT}_known", "gradient / LOO less attention / gradient"),
+    "gap_known": (f"{GRADIENT_LEAVE_ONE_OUT}_known", f"{GRADIENT}_known", "the same gap, known words"),
     "gap_to_leave_one_out": (GRADIENT_LEAVE_ONE_OUT, LEAVE_ONE_OUT, "gradient / LOO less attention / LOO"),
     "gap_to_norm": (NORM_LEAVE_ONE_OUT, LEAVE_ONE_OUT, "norm of the gradient, less attention / leave-one-out"),
     "agreement_beyond_chance": (GRADIENT, "agreement_by_chance", "attention / gradient × input, beyond chance"),

@@ -36,7 +36,7 @@ DIALS = {  # of planted reviews; one is turned, the others stay
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 MODELS = {"quick": 2, "paper": 20}  # of each kind, honest or lying, with seeds of its own
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
-EASY = {"planted": ("cues=4", *OF_LIARS)}  # learned from the half of train that no shortcut labels
+EASY = dict.fromkeys(("planted", "planted:subwords=minilm"), ("cues=4", *OF_LIARS))  # half of train must do
 HONEST = ("base", "even", "peaked")  # as they come, and with attention pulled to the reason
 LIARS = {  # and the honest models that attend as evenly
     "spread": "even",
@@ -145,7 +145,7 @@ def kinds(settings: Settings) -> list[Run]:
     encoder, runs = next(filter(is_pretrained, settings.encoders or ()), "bilstm"), {}
     number, wanted = MODELS[settings.profile], KINDS[settings.profile]
     if is_pretrained(encoder):  # minutes each
-        number, wanted = number // 2, KINDS["quick"]
+        number, wanted = number * 3 // 5, KINDS["quick"]
     ours = str(settings.dataset).partition(":subwords=")[0] == "planted" and not settings.model
     for place, kind in enumerate(wanted if ours else ()):
         honest = small(settings, range(place * number, (place + 1) * number), encoder, OF_LIARS)

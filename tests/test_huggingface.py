@@ -280,7 +280,7 @@ BAD = [  # what is saved, how it is changed, what is said
     ({"num_labels": 1}, changes(), "a BertForSequenceClassification of 1 labels does not give a text one of several"),
     ({"problem_type": "multi_label_classification"}, changes(), "of 2 labels, multi_label_classification, does not"),
     ({"num_labels": 3}, changes(), "the model has 3 classes, LABEL_0, LABEL_1, LABEL_2; the corpus 2"),
-    ({"vocab_size": 12}, changes(), "the tokenizer has 17 subwords, the model embeddings of 12 alone"),
+    ({"vocab_size": 4}, changes(), "the tokenizer has 17 subwords, the model embeddings of 4 alone"),
     ({"kind": "GPT2", "n_embd": 16, "n_layer": 2, "n_head": 2, "pad_token_id": 0}, changes(), r"the states of \[4\]"),
 ]
 

@@ -27,7 +27,7 @@ from lib.training import Trained
 
 SIGNIFICANT = 0.05
 MAPS = [declare("map_tau", "tau-b", "tau with leave-one-out"), declare("map_by_chance", "tau-b", "the same, shuffled")]
-MAPS += [declare("map_mask", "tau-b", "the same, by [MASK]"), declare("map_sign", "fraction", "opposite sign")]
+MAPS += [declare("map_mask", "tau-b", "the same, by [MASK]"), declare("map_sign", "fraction", "by [MASK] opposite")]
 MAPS += [declare("map_special", "fraction", "weight on start and end"), declare("map_top", "fraction", "same top word")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
 # 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
@@ -88,8 +88,8 @@ def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataF
     """`summarise` of what every map of a Hugging Face classifier shows: of heads, for a heat map, and of other maps.
 
     A map's name is in `attention`; of other models there is none. MAPS: tau-b with leave-one-out (`instances` have it,
-    and with its sign), of the weights shuffled in each text too, and with `mask_one_out`; whether both say of the top
-    word that it speaks for the prediction, or against; the weight on start and end; whether the top word is the same.
+    and with its sign), of the weights shuffled in each text too, and with `mask_one_out`; whether one says of the top
+    word that it speaks for the prediction, the other against; the weight on start and end; whether it is the same word.
     """
     found, random = [], np.random.default_rng(0)
     for one in (one for one in trained if isinstance(one.model, HuggingFaceClassifier)):

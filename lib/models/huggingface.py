@@ -123,7 +123,7 @@ class HuggingFaceClassifier(nn.Module):
         self.attention_name = f"head {chosen.stop} of {of}" if one else f"mean of {of}'s heads"
 
     def read_words(self, vocabulary: Vocabulary) -> None:
-        """From now on batches are of a corpus with this vocabulary, whose words have `pieces`."""
+        """From now on batches are of a corpus with this vocabulary; the unknown word is read as [MASK]."""
         pieces = torch.tensor([*zip_longest(*vocabulary.pieces, fillvalue=-1)]).T  # of each word, then -1
         pieces[UNKNOWN, 0] = pieces[UNKNOWN, 0] if self.mask_id is None else self.mask_id
         self.vocabulary, self.pieces = vocabulary, pieces.to(getattr(self.pieces, "device", None))
@@ -236,10 +236,10 @@ def pretrained(
     folder = folder_of(str(here if here.is_dir() else source))
     tokenizer, classifier = read("AutoTokenizer", folder), classifier_of(folder)
     halves = made_single(classifier)
-    model = HuggingFaceClassifier(classifier, tokenizer, attention)
-    model.order, by_order = order_of(classifier.config, corpus.classes)
     if len(tokenizer) > (rows := classifier.get_input_embeddings().num_embeddings):
         raise ValueError(f"the tokenizer has {len(tokenizer):,} subwords, the model embeddings of {rows:,} alone")
+    model = HuggingFaceClassifier(classifier, tokenizer, attention)
+    model.order, by_order = order_of(classifier.config, corpus.classes)
     most = min(tokenizer.model_max_length, words_read(classifier)) - 2
     made = corpus_in_subwords(replace(corpus, subwords=folder, notes=()), tokenizer, most, whole)
     model.read_words(made.vocabulary)
