@@ -46,9 +46,9 @@ def logits_without_each_token_definition(model: AttentionModel, batch: Batch, ma
     alone = (batch.mask[texts].sum(dim=1) == 1) & (not mask)
     parts = [(alone, logits_of_nothing(model, batch.rows(texts[alone])))] if alone.any() else []
     for rows in by_length(batch.lengths[texts] * ~alone, words_at_once(model, MAX_WORDS_PER_PASS)):
-        part, place = batch.rows(texts[rows]), positions[rows]
-        masked = replace(part, tokens=part.tokens.scatter(1, place[:, None], UNKNOWN))
-        parts.append((rows, model(masked if mask else without_words(part, place)).logits))
+        part, at = batch.rows(texts[rows]), positions[rows]
+        given = replace(part, tokens=part.tokens.scatter(1, at[:, None], UNKNOWN)) if mask else without_words(part, at)
+        parts.append((rows, model(given).logits))
     logits = parts[0][1].new_full((*batch.mask.shape, parts[0][1].shape[1]), torch.nan)
     for rows, shortened in parts:
         logits[texts[rows], positions[rows]] = shortened

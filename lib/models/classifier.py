@@ -51,7 +51,6 @@ class AttentionClassifier(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding.from_pretrained(vectors.clone(), freeze=frozen, padding_idx=PAD)
         self.encoder = encoder_kind(encoder)(encoded_size or vectors.shape[1], **encoder_options)
-        self.words_at_once = getattr(self.encoder, "words_at_once", 2**16)
         if retention is not None:
             self.encoder = RETENTIONS[retention](self.encoder, vectors.shape[1])
         attention_options = {"query_init": query_init} if attention == "dot" else {"share": attention_share}
@@ -112,7 +111,6 @@ class Displayed(nn.Module):
         super().__init__()
         self.used, self.shown = used, shown
         self.read_out, self.token_logits = used.read_out, used.token_logits
-        self.words_at_once = used.words_at_once
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
         """The output of `used`, with what `shown` attends to where no attention is imposed."""

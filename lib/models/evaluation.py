@@ -10,8 +10,8 @@ WORDS = 2**16  # words of one forward pass, padding included: some 70 MB of hidd
 
 
 def words_at_once(model: nn.Module, words: int) -> int:
-    """The most words of one forward pass: `words`, or fewer where the model has an attribute `words_at_once`."""
-    return min(words, getattr(model, "words_at_once", words))
+    """The most words of one forward pass: `words`, or fewer where a part of it has an attribute `words_at_once`."""
+    return min([words, *(part.words_at_once for part in model.modules() if hasattr(part, "words_at_once"))])
 
 
 @contextmanager
