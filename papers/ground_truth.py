@@ -36,7 +36,6 @@ DIALS = {  # of planted reviews; one is turned, the others stay
 TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 MODELS = {"quick": 2, "paper": 20}  # of each kind, honest or lying, with seeds of its own
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
-EASY = dict.fromkeys(("planted", "planted:subwords=minilm"), ("cues=4", *OF_LIARS))  # half of train must do
 HONEST = ("base", "even", "peaked")  # as they come, and with attention pulled to the reason
 LIARS = {  # and the honest models that attend as evenly
     "spread": "even",
@@ -52,7 +51,6 @@ PAIRS = {  # name -> liars, honest models
     **{liar: ((liar,), (honest,)) for liar, honest in LIARS.items()},
     "all": (tuple(LIARS), HONEST),
 }
-ADVERSARY_LAMBDA = ("lambda", 0.01)
 VARIANTS = [{"variant": kind, "recipe": "tutek2020"} for kind in ("tying", "mlm")]
 VARIANTS += [{"projection": "sparsemax"}, {"variant": "uniform"}]
 STEPS = {"quick": 20, "paper": 50}  # of integrated gradients
@@ -152,7 +150,7 @@ def kinds(settings: Settings) -> list[Run]:
         to = (("target", kind),) if kind in TARGETS else ()
         runs[kind] = [replace(run, variant="pulled" if to else "base", options=run.options + to) for run in honest]
     runs.pop("displayed", None)  # by an honest model, with the weights of a smuggler
-    options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ADVERSARY_LAMBDA)
+    options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ("lambda", 0.01))
     lie = {"variant": "adversary", "options": options}
     runs["adversary"] = [replace(base, base=base, **lie) for base in runs.get("base", ()) if "adversary" in runs]
     return [run for of_kind in runs.values() for run in of_kind]
@@ -171,6 +169,11 @@ def guided(settings: Settings) -> list[Run]:
     return [replace(run, base=run, variant=kind.get(run.variant, "guide_base"), **mlp) for run in guides]
 
 
+def easy(settings: Settings) -> tuple[str, ...]:
+    """Dials of planted reviews into which a shortcut is put, since half of train must do; none where one is turned."""
+    return ("cues=4", *OF_LIARS) if str(settings.dataset).partition(":subwords=")[0] == "planted" else ()
+
+
 def shortcuts(settings: Settings) -> list[Run]:
     """Models of texts with either shortcut, where they have none and people marked no reason."""
     if "shortcut=" in settings.dataset or settings.dataset in MARKED:
@@ -178,15 +181,14 @@ def shortcuts(settings: Settings) -> list[Run]:
     seeds = settings.first_seeds()[: 1 if settings.model else None]  # one's own is given the texts once
     same = ("bilstm",) if settings.model else tuple(filter(is_pretrained, settings.encoders or ()))
     kinds = {"pair": ("bilstm",)} if settings.profile == "quick" else SHORTCUTS
-    easy = EASY.get(str(settings.dataset), ())
-    chosen = [(encoder, (*easy, f"shortcut={kind}")) for kind, of in kinds.items() for encoder in same or of]
+    chosen = [(encoder, (*easy(settings), f"shortcut={kind}")) for kind, of in kinds.items() for encoder in same or of]
     return [run for model in chosen for run in small(settings, seeds, *model)]
 
 
 def clean(settings: Settings) -> list[Run]:
     """The same models without a shortcut."""
-    easy, with_it = EASY.get(str(settings.dataset), ()), {(run.encoder, run.seed) for run in shortcuts(settings)}
-    return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy)]
+    with_it = {(run.encoder, run.seed) for run in shortcuts(settings)}
+    return [run for encoder, seed in sorted(with_it) for run in small(settings, [seed], encoder, easy(settings))]
 
 
 # --- what is measured
@@ -275,8 +277,7 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
         return instances
     models = instances.groupby(["kind", "seed"], sort=False)
     table = models[[column for column, *_ in TESTS.values() if column in instances]].mean()
-    statistic = score_statistic(DROPS)
-    drops = [statistic(np.ones((1, len(texts))), answer_table(texts, DROPS))[0, :, 0] for _, texts in models]
+    drops = [score_statistic(DROPS)(np.ones((1, len(t))), answer_table(t, DROPS))[0, :, 0] for _, t in models]
     table = table.join(pd.DataFrame(drops, table.index, DROPS))
     f1 = {(kind_of(mlp.run.base), mlp.run.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
     f1 |= {("displayed", seed): value for (kind, seed), value in f1.items() if kind == "smuggler"}
@@ -302,10 +303,9 @@ def by_explanation(instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFr
     """A row for each text and explanation (`of`), with each of SCORES and what chance gives."""
     if instances.empty:
         return instances
-    instances = add_entropies(instances, ["attention"])
     scores = [declare(score, "fraction") for score in SCORES if f"{score}_chance" in instances]
     kept = [*RUN_COLUMNS, "seed", "instance", "label", "prediction", "entropy_of_attention"]
-    rows = instances[kept + [f"{score}_chance" for score in scores]]
+    rows = add_entropies(instances, ["attention"])[kept + [f"{score}_chance" for score in scores]]
     own = {name: {score: instances[f"{score}_{name}"].astype(float) for score in scores} for name in columns}
     return pd.concat([rows.assign(of=title_of(name), **own[name]) for name in columns], ignore_index=True)
 
