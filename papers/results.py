@@ -114,9 +114,12 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
 
 
 def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
-    """How the run of a row was trained: the recipe and the options that all runs have that it may be of."""
-    named = {name: str(row[name]) for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
-    same = [run for run in runs if all(str(getattr(run, name, named[name])) == named[name] for name in named)]
+    """How the run of a row was trained: the recipe and the options that all runs have that it may be of.
+
+    A row of "sparsegen" may be of all of its strengths.
+    """
+    named = {name: f"{row[name]}:" for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
+    same = [run for run in runs if all(f"{getattr(run, name, of)}:".startswith(of) for name, of in named.items())]
     same = [run for run in same if (run.base or run).seed == row.get("seed")] or same or runs
     options = dict(set.intersection(*(set(run.options) for run in same)))
     options |= {row["series"]: row["at"]} if row.get("series") in EVERY else {}  # of a value that is not the runs' own

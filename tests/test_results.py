@@ -101,6 +101,8 @@ def test_a_row_says_what_it_was_made_from():
         assert set(wanted) == set(results.ABOUT) and results.kept(kind).iloc[0][list(wanted)].to_dict() == wanted
     runs = [one.run for delta in (0.01, 0.1) for one in trained(TYING["part"], delta=[delta], seeds=[0])]
     assert results.recipe_text({"variant": "tying"}, runs) == recipe.replace(" delta=0.03", ""), "what all runs share"
+    runs = planned.runs("sparsity/spectrum", profile="paper", encoders=["bilstm"])
+    assert "learning_rate=0.0001" in results.recipe_text({"projection": "sparsegen"}, runs), "of all strengths"
 
 
 def test_the_main_runs_are_of_the_most_texts_and_runs_and_one_recipe_for_each_model(monkeypatch):
