@@ -192,9 +192,7 @@ KINDS = {"mean": single_effects, "median": single_effects, "paired": paired_effe
 KINDS |= {"trend": trend_effects, "correlation": correlation_effects, "call": called_effects}
 
 
-def select_models(
-    finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def select_models(finding: Finding, tables: Mapping[str, pd.DataFrame], column: str | None) -> Iterator[tuple]:
     """`split_models` of the rows that a finding reads; none where the column was not measured."""
     table = tables.get(finding.effect.get("of", "measured"))
     if table is not None and len(table) and (column is None or column in table):

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from functools import cache
-from math import hypot, sqrt
+from math import hypot, inf, sqrt
 from pathlib import Path
 
 import pandas as pd
-from scipy import stats
 
-from lib.analysis.statistics import FEW
+from lib.analysis.statistics import FEW, quantile
 from lib.quantity import RUN_COLUMNS, title_of
 
 KEYS = [*RUN_COLUMNS, "quantity"]
@@ -148,7 +147,7 @@ def reach(row: Mapping[str, float]) -> float:
     finite population; nothing where we read all of them.
     """
     n, m = float(row["seeds"]), RUNS.get(row["paper"], 1)
-    t = stats.t.ppf(0.975, n - 1) if n >= FEW else stats.norm.ppf(0.975)
+    t = quantile(n - 1 if n >= FEW else inf)
     of_seeds = t * row["spread"] * sqrt(1 / n + 1 / m)
     wide = row["high"] - row["low"] if pd.isna(row["low_texts"]) else row["high_texts"] - row["low_texts"]
     texts = SAME_TEXTS.get(row["dataset"])

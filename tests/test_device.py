@@ -95,7 +95,7 @@ def test_every_variant_trains_the_same_on_another_device(name, monkeypatch, tmp_
 def test_a_checkpoint_is_read_onto_the_device(monkeypatch, tmp_path):
     def epoch(device: str) -> dict[str, float]:
         model, given = small.model().float().to(device), small.batch(range(1, 11)).to(device)
-        optimizer = fitting.adam(model, 1e-5, 1e-3)
+        optimizer = fitting.adam(model, 1e-5, 1e-3, True, False, None)
         cache.restore_checkpoint(tmp_path / "c", model, optimizer)
         losses = fitting.train_epoch(model, [given], optimizer, Classification(given.label.cpu(), 1), "sum")
         cache.save_checkpoint(tmp_path / "c", model, optimizer, {}, [])

@@ -123,7 +123,7 @@ def test_the_reasons_of_words_are_those_of_their_subwords(trained):
 
 
 def test_learning_rates_rise_and_fall_and_are_of_their_own_below_the_attention(trained):
-    optimizer = adam(trained.model, 0.01, 1e-3, pretrained_rate=1e-4)
+    optimizer = adam(trained.model, 0.01, 1e-3, True, False, 1e-4)
     names = {id(parameter): name.split(".")[0] for name, parameter in trained.model.named_parameters()}
     rooms = [{names[id(parameter)] for parameter in group["params"]} for group in optimizer.param_groups]
     assert rooms == [{"decoder"}, {"attention"}, {"embedding", "encoder"}]

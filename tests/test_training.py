@@ -300,7 +300,7 @@ def test_a_batch_of_long_texts_is_cut_into_micro_batches_for_the_same_step(name,
 
 def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path):
     model, path = small.model(), tmp_path / "checkpoint"
-    optimizer = fitting.adam(model, 1e-5, 1e-3)
+    optimizer = fitting.adam(model, 1e-5, 1e-3, True, False, None)
     cache.save_checkpoint(path, model, optimizer, {}, [{"epoch": 1}])
     whole = path.read_bytes()
     for damaged in (b"", whole[:1000], whole[:-64] + bytes(64), whole + bytes(64), b"<<<<<<< HEAD\n" + whole):

@@ -18,7 +18,7 @@ DROPS = ("f1_drop_uniform", "f1_drop_permuted")
 FRAGILITY = ("f1", "f1_uniform", "f1_permuted", *DROPS)
 SUMMARY = [
     *RUN_COLUMNS,
-    *("quantity", "value", "unit", "low", "high", "sd_instances", "sd_seeds"),
+    *("quantity", "value", "unit", "low", "high", "sd_seeds"),
     *("low_texts", "high_texts", "n", "seeds", "undefined", "left_out", "se_texts", "of_seeds"),
 ]
 Between = tuple[Mapping, Mapping]  # the run columns that select each of two models
@@ -29,10 +29,9 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
     instances and seeds together (of one seed: over instances alone), [low_texts, high_texts] that over instances, the
-    trained models as they are, by se_texts, the bootstrap's standard error; sd_instances the sd over instances within
-    a run (pooled over the seeds), as the papers print it; sd_seeds the sd of the seeds' means. An undefined value is
-    counted (`undefined`, over all seeds), never averaged in; n is the number of instances with a value in at least one
-    seed; left_out counts the texts beyond a quantity's `max_tokens`. By default of every measured number.
+    trained models as they are, by se_texts, the bootstrap's standard error; sd_seeds the sd of the seeds' means. An
+    undefined value is counted (`undefined`, over all seeds), never averaged in; n is the number of instances with a
+    value in at least one seed; left_out counts the texts beyond a quantity's `max_tokens`. By default of every number.
     """
     if quantities is None:
         quantities = [name for name in quantity_columns(instances) if unit_of(name) != "p-value"]
@@ -42,8 +41,7 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
         effects = estimate(names, weighted_mean, [table], seeds_of(group), DRAWS)
         for effect, values in zip(effects, table.swapaxes(0, 1), strict=True):
             missing = int(undefined(group, effect.quantity).sum())
-            row = summary_row(effect) | {"sd_instances": pooled_sd(values), "undefined": missing}
-            row |= {"n": int((~np.isnan(values)).any(axis=1).sum())}
+            row = summary_row(effect) | {"undefined": missing, "n": int((~np.isnan(values)).any(axis=1).sum())}
             rows.append(key | row | {"left_out": int(group[effect.quantity].isna().sum()) - missing})
     return pd.DataFrame(rows, columns=SUMMARY)
 
@@ -61,11 +59,8 @@ def classification(instances: pd.DataFrame, scores: Sequence[str] = CLASSIFICATI
         table = answer_table(group, scores)
         if np.isnan(table).any():
             raise ValueError(f"the seeds of {'/'.join(map(str, key.values()))} were measured on different instances")
-        for effect in estimate(scores, score_statistic(scores), [table], seeds_of(group), DRAWS):
-            row = summary_row(effect)
-            if effect.quantity == "accuracy":
-                row["sd_instances"] = pooled_sd((table[..., 0] == table[..., 1]).astype(np.float64))
-            rows.append(key | row)
+        effects = estimate(scores, score_statistic(scores), [table], seeds_of(group), DRAWS)
+        rows += [key | summary_row(effect) for effect in effects]
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
@@ -74,7 +69,7 @@ def summary_row(effect: Effect) -> dict[str, object]:
     values = list(effect.by_run.values())
     row = {"quantity": effect.quantity, "value": effect.value, "unit": unit_of(effect.quantity)}
     row |= intervals(effect.value, effect.se, np.array(values), bounds_of(effect.quantity)) | {"se_texts": effect.se}
-    row |= {"of_seeds": dict(effect.by_run), "sd_instances": nan, "sd_seeds": float(pd.Series(values).std())}
+    row |= {"of_seeds": dict(effect.by_run), "sd_seeds": float(pd.Series(values).std())}
     return row | {"n": effect.n, "seeds": len(values), "undefined": int(np.isnan(values).sum()), "left_out": 0}
 
 
@@ -132,11 +127,6 @@ def score_statistic(names: Sequence[str]) -> Statistic:
 def seeds_of(group: pd.DataFrame) -> list:
     """The seeds of one configuration, in the order of `seed_table`."""
     return sorted(group["seed"].unique().tolist())
-
-
-def pooled_sd(table: np.ndarray) -> float:
-    """The sd over instances within a seed, pooled: the root of the mean variance of (instance, seed)'s columns."""
-    return float(np.sqrt(pd.DataFrame(table).var().mean()))
 
 
 # --- groups of rows

@@ -122,8 +122,7 @@ def information_difference(measured: pd.DataFrame, quantity: str, between: tuple
     pair = [rows[rows["variant"] == name].set_index("seed") for name in between]
     shared = pair[0].index.intersection(pair[1].index)
     pair = [side.loc[shared] for side in pair]
-    values = [side["above_null"].to_numpy() for side in pair]
-    first, second = (float(side.mean()) for side in values)
-    by_run = number_by_seed(shared, np.subtract(*values))
+    apart = np.subtract(*(side["above_null"].to_numpy() for side in pair))
     se = jackknife_error(np.subtract(*(np.mean(side["without"].tolist(), axis=0) for side in pair)))
-    return Effect(quantity, first - second, by_run, se, int(pair[0]["texts"].iloc[0]), first, second)
+    by_run = number_by_seed(shared, apart)
+    return Effect(quantity, float(apart.mean()), by_run, se, int(pair[0]["texts"].iloc[0]))

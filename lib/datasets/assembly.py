@@ -133,7 +133,7 @@ def assemble(spec: Spec, draft: Draft, profile: Profile) -> Corpus:
     texts = [tokens for instance in train for tokens in (instance.tokens, instance.query) if tokens is not None]
     vocabulary = Vocabulary.of(texts, spec.min_df, spec.min_count)
     splits = [Split(name, tuple(kept[name]), vocabulary) for name in ("train", "dev", "test")]
-    about = (profile.name, draft.citation, draft.licence, draft.source, tuple(notes), checksum(splits, vocabulary))
+    about = (profile.name, draft.citation, draft.licence, tuple(notes), checksum(splits, vocabulary))
     return Corpus(spec.name, draft.title, draft.classes, vocabulary, *splits, *about)
 
 

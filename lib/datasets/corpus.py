@@ -125,7 +125,6 @@ class Corpus:
     profile: str = "paper"
     citation: str = ""
     licence: str = ""
-    source: str = ""
     notes: tuple[str, ...] = ()
     checksum: str = ""
     subwords: Path | None = None  # the folder of the pretrained model in whose subwords the texts are

@@ -15,8 +15,6 @@ from lib.importance.rankings import RANKINGS, by_gradient
 from lib.importance.state_gradients import inputs_to_states, of_inputs_to_states, state_gradients_definition
 from lib.quantity import Quantity
 
-FRACTIONS = (leave_one_out, integrated_gradients)
-
 
 def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None = None, **options) -> Quantity:
     """An importance, function(model, batch, **options) -> (batch, token) or (batch,), as a quantity for `measure`.
@@ -25,5 +23,5 @@ def quantity(name: str, function: Callable[..., Tensor], max_tokens: int | None 
     """
     if max_tokens is None and function is leave_one_out:
         max_tokens = MAX_TOKENS
-    unit = "fraction" if function in FRACTIONS else "1"
+    unit = "fraction" if function in (leave_one_out, integrated_gradients) else "1"
     return Quantity(name, lambda model, batch, output: function(model, batch, **options), unit, max_tokens=max_tokens)

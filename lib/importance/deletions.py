@@ -25,7 +25,6 @@ from lib.numerics import by_length
 from lib.projections import project_the_rest
 
 MAX_WORDS_PER_PASS = 2**11  # of shortened texts
-Classifier = AttentionClassifier | QuestionClassifier
 CLASSIFIERS = (AttentionClassifier, QuestionClassifier)  # not their subclasses: these attend differently
 PAIRS = 2**22  # deletions x tokens x texts whose scores are held at once, of one feature each
 ROWS = 2**11  # deletions x texts that are swept at once: their states stay in the processor's cache
@@ -97,7 +96,7 @@ def logits_without_each_token(model: AttentionModel, batch: Batch, mask: bool = 
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 
 
-def scored(model: Classifier, hidden: Tensor, query: Tensor | None) -> Tensor:
+def scored(model: AttentionClassifier, hidden: Tensor, query: Tensor | None) -> Tensor:
     """States (text, state, hidden) -> (text, state): `model.attention`, with the faster tanh of NumPy."""
     attention = model.attention
     if not isinstance(attention, Additive):
@@ -111,7 +110,7 @@ def scored(model: Classifier, hidden: Tensor, query: Tensor | None) -> Tensor:
 # --- encoders whose states see their neighbours alone
 
 
-def windowed(model: Classifier, batch: Batch, weight: Tensor, query: Tensor | None) -> Tensor:
+def windowed(model: AttentionClassifier, batch: Batch, weight: Tensor, query: Tensor | None) -> Tensor:
     """What is attended without each token: a deletion changes the states of `reach` tokens on each side.
 
     Args:
@@ -179,7 +178,7 @@ def _shifted(sequences: Tensor, by: int) -> Tensor:
 # and so is all that follows. Such a row is swept no further.
 
 
-def swept(model: Classifier, batch: Batch, weight: Tensor, query: Tensor | None) -> Tensor:
+def swept(model: AttentionClassifier, batch: Batch, weight: Tensor, query: Tensor | None) -> Tensor:
     """As `windowed`, from one sweep in each direction."""
     texts, words = batch.tokens.shape
     place = torch.arange(words, device=batch.tokens.device)[:, None]

@@ -8,6 +8,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.special import entr
 
 from lib.datasets.batches import Batch
 from lib.interventions.searched_adversary import searched_adversary
@@ -130,7 +131,7 @@ def exact_adversary(logits: Tensor, attention: Tensor, mask: Tensor, epsilon: fl
     attention = attention / attention.sum(dim=-1, keepdim=True)
     low, high = _bounds((attention * logits.masked_fill(~mask, 0)).sum(dim=-1), epsilon)
     allowed = (logits >= low[:, None]) & (logits <= high[:, None]) & mask
-    alone = (2 * math.log(2) + _plogp(attention) - _plogp(1 + attention)).masked_fill(~allowed, -torch.inf)
+    alone = (2 * math.log(2) - entr(attention) + entr(1 + attention)).masked_fill(~allowed, -torch.inf)
     most, token = alone.max(dim=-1)
     best = torch.zeros_like(attention).scatter_(1, token[:, None], 1.0)
     for bound in (low[:, None], high[:, None]):
@@ -149,11 +150,6 @@ def _bounds(logit: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
     return torch.minimum(low, logit), torch.maximum(high, logit)
 
 
-def _plogp(p: Tensor) -> Tensor:
-    """p ln p, 0 at 0."""
-    return p * p.clamp_min(1e-300).log()
-
-
 def _best_pair(distance: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
     """The best mixture of two tokens on either side of a bound; those below in blocks, to bound the memory.
 
@@ -170,8 +166,8 @@ def _best_pair(distance: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
         for block in torch.arange(below.shape[1], device=rows.device).split(max(1, PAIRS_AT_ONCE // above.numel())):
             share = far[:, None] / (far[:, None] - near[:, block, None])  # of the lower token
             alpha = first[:, block, None], second[:, None]
-            value = 2 * math.log(2) + _plogp(alpha[1]) + _plogp(alpha[0])
-            value = value + _plogp(share) - _plogp(share + alpha[0]) + _plogp(1 - share) - _plogp(1 - share + alpha[1])
+            value = 2 * math.log(2) - entr(alpha[1]) - entr(alpha[0])
+            value = value - entr(share) + entr(share + alpha[0]) - entr(1 - share) + entr(1 - share + alpha[1])
             top, at = value.nan_to_num_(nan=-torch.inf).flatten(1).max(dim=-1, keepdim=True)
             pair = torch.cat([below[:, block].gather(1, at // width), above.gather(1, at % width)], dim=1)
             weight = share.flatten(1).gather(1, at)

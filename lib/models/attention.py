@@ -8,7 +8,6 @@ from functools import partial
 from torch import Tensor, nn
 
 QUERY_INITS = ("default", "normal")
-LINEAR_INITS = ("default", "xavier")
 
 
 class Additive(nn.Module):

@@ -16,18 +16,12 @@ from lib.models.evaluation import words_at_once
 from lib.training import cache
 from lib.training.losses import REDUCTIONS, prediction_loss
 
-EVALUATION_BATCH = 128
 WORDS = 2**15  # with padding, in one forward and backward pass: a batch of 32 texts of a thousand words is not cut
 Say = Callable[[str], None]
 
 
 def adam(
-    model: nn.Module,
-    weight_decay: float,
-    rate: float,
-    amsgrad: bool = True,
-    decoupled: bool = False,
-    pretrained_rate: float | None = None,
+    model: nn.Module, weight_decay: float, rate: float, amsgrad: bool, decoupled: bool, pretrained_rate: float | None
 ) -> torch.optim.Adam:
     """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
 

@@ -9,7 +9,6 @@ from lib.metrics.distances import jensen_shannon, kullback_leibler, total_variat
 # A batch's loss by the sum over its texts.
 REDUCTIONS = {"sum": lambda texts: 1.0, "mean": lambda texts: 1.0 / texts}
 Pair = tuple[Tensor, Tensor]
-DIVERGENCES = ("kl", "jsd")
 TVDS = {"half": 0.5, "full": 1.0}
 
 

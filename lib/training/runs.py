@@ -12,11 +12,11 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, Validation
 from lib import datasets
 from lib.datasets.pretrained import is_pretrained
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL, QUESTION_ENCODERS
-from lib.models.attention import LINEAR_INITS, QUERY_INITS
+from lib.models.attention import QUERY_INITS
 from lib.models.encoders import FROZEN, encoder_kind
 from lib.profiles import PROFILES
 from lib.projections import projection
-from lib.training.losses import DIVERGENCES, REDUCTIONS, TVDS
+from lib.training.losses import REDUCTIONS, TVDS
 from lib.training.targets import TARGETS
 
 Above0, From0 = Annotated[FiniteFloat, Field(gt=0)], Annotated[FiniteFloat, Field(ge=0)]
@@ -42,7 +42,7 @@ OPTIONS = {
     "hidden_size": (PositiveInt | Literal["embeddings"], None),  # embeddings: as many as the word vectors have
     "query_init": (Literal[*QUERY_INITS], "default"),  # of dot attention
     "attention_share": (Above0, 0.5),  # the size of additive attention's inner layer, as a share of the states'
-    "linear_init": (Literal[*LINEAR_INITS], "default"),  # of attention and decoder
+    "linear_init": (Literal["default", "xavier"], "default"),  # of attention and decoder
     "document_dropout": (Dropout, 0.0),  # of what the encoder reads
     "classifier_dropout": (Dropout, 0.0),  # of what the decoder reads
 }
@@ -59,7 +59,7 @@ FINE_TUNING |= {"decoupled": True, "weight_decay": 0.01, "amsgrad": False, "redu
 OF_VARIANTS = {
     "adversary": {
         "lambda": (From0, 5e-4),
-        "divergence": (Literal[*DIVERGENCES], "kl"),
+        "divergence": (Literal["kl", "jsd"], "kl"),
         "tvd": (Literal[*TVDS], "half"),
         "trains": (Literal["all", "attention"], "all"),
         "starts": (Literal["random", "base"], "random"),

@@ -30,7 +30,6 @@ from lib.training.runs import OF_ENCODERS, Run, default_of, stages, with_bases
 from lib.training.targets import targets
 from lib.training.vectors import load_vectors, word_table
 
-Model = models.AttentionClassifier | models.QuestionClassifier
 SAY = partial(print, flush=True)  # also out of a process of its own
 MOST = 2**29  # numbers of the states of a split that are kept: 2 GB
 TINY = 500_000  # tokens of all epochs: starting processes would take longer than training
@@ -41,7 +40,7 @@ class Trained:
     """A finished run."""
 
     run: Run
-    model: Model
+    model: models.AttentionClassifier
     corpus: Corpus
     vectors: Vectors | None  # None of your own model
     history: tuple[dict, ...]  # a record for each epoch
@@ -50,9 +49,7 @@ class Trained:
     guides: dict[str, tasks.PerWord] = field(default_factory=dict, repr=False, compare=False)  # by split, once each
     states: dict[str, tasks.PerWord] = field(default_factory=dict, repr=False, compare=False)  # the same
 
-    def batches(
-        self, split: str, size: int = fitting.EVALUATION_BATCH, seed: Sequence[int] | None = None
-    ) -> Iterator[Batch]:
+    def batches(self, split: str, size: int = 128, seed: Sequence[int] | None = None) -> Iterator[Batch]:
         """The texts of train, dev or test on the run's device; a guided run's with their guide, its base's attention.
 
         From short to long, and of long texts smaller than `size`; with a seed as in training, in random order.
@@ -205,7 +202,7 @@ def put_in_cache(run: Run, data_home: str | Path | None, corpus: Corpus, say: Sa
     return str(run)
 
 
-def build(run: Run, corpus: Corpus, vectors: Vectors) -> Model:
+def build(run: Run, corpus: Corpus, vectors: Vectors) -> models.AttentionClassifier:
     """The untrained model of a run; its initial weights depend on the seed alone."""
     names = ("attention_share", "document_dropout", "classifier_dropout", *OF_ENCODERS.get(run.encoder, {}))
     options = {name: run.option(name) for name in names}

@@ -57,18 +57,15 @@ class Answer:
         texts = [f"{end:.0%}"[:-1] if percent else show.number(end, FINDINGS[name]) for end in ends]
         return " to ".join(dict.fromkeys(texts))
 
-    def value(self, side: str, dataset: str, quantity: str, percent: bool = False, **where: str) -> str:
+    def value(self, side: str, dataset: str, quantity: str, **where: str) -> str:
         """A value of published.csv, "theirs", or "ours" with its interval."""
         rows = self.values[self.values["dataset"].eq(dataset) & self.values["quantity"].eq(quantity)]
         for name, wanted in where.items():
             rows = rows[rows[name].eq(wanted)]
         if rows.empty:
             raise Missing(f"no value of {quantity!r} on {dataset} where {where}")
-        row, scale, digits = rows.iloc[0], 100 if percent else 1, 1 if percent else 2
-        theirs, ours, low, high = (
-            show.short(f"{row[name] * scale:.{digits}f}") if pd.notna(row[name]) else ""
-            for name in ("theirs", "ours", "low", "high")
-        )
+        each = [rows.iloc[0][name] for name in ("theirs", "ours", "low", "high")]
+        theirs, ours, low, high = (show.short(f"{value:.2f}") if pd.notna(value) else "" for value in each)
         return theirs if side == "theirs" else f"{ours} [{low}, {high}]" if low else ours
 
     def same(self, key: str) -> str:
