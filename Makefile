@@ -4,7 +4,7 @@
 #   make reports      all notebooks, trainings and reports as jobs; write reports/index.html and summary.html
 #   make reports DATASETS="sst 20news" PROFILE=paper SEEDS=5   each optional, as NOTEBOOKS, JOBS, ON, DEVICE, DATA_HOME
 #   make test         run the tests
-#   make faults       the tests of what a sweep withstands, with twenty kills of a grid and of a report: a quarter of an hour
+#   make faults       the tests of what a sweep withstands, with twenty kills of a grid: a quarter of an hour
 #   make mutations    plant each fault of tests/mutations.toml in a copy of the project: the tests catch it
 #   make readme       check that README is what the kept results give
 #   make lab          JupyterLab on working copies of the notebooks, in lab/, on this machine only; LAB=... for its options

@@ -81,8 +81,7 @@ def test_pieces_hold_every_text_once_within_memory_and_hardly_padded(cells, powe
 
 
 def test_a_batch_that_needs_no_cut_is_not_cut(split):
-    whole = [collate(split, np.argsort(split.lengths)[:4])]
-    assert [len(batch) for batch in micro_batches(whole, 200)] == [4]
+    assert [len(batch) for batch in micro_batches([collate(split, np.argsort(split.lengths)[:4])], 200)] == [4]
     one_long = [collate(split_of([20] * 9 + [3000]), np.arange(10))]
     for words in (2**20, 2**12):
         assert [len(batch) for batch in micro_batches(one_long, words)] == [9, 1]

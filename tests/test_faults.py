@@ -1,4 +1,4 @@
-"""What a sweep withstands: killed masters, jobs and kernels, full disks, closed caches."""
+"""What a sweep withstands: killed masters and jobs, full disks, closed caches."""
 
 import os
 import random

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from os.path import relpath
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +145,4 @@ def test_what_does_not_fit_together_is_refused(folder, tmp_path):
         Run("planted", "minilm")
     with pytest.raises(DataError, match="no pretrained model 'none/such': looked for .*; name a folder as save_"):
         pretrained.folder_of("none/such", tmp_path)
+    assert pretrained.folder_of(relpath(folder, pretrained.files.PROJECT)).samefile(folder)

@@ -62,9 +62,14 @@ def as_path(name: str | Path) -> Path:
     return path
 
 
+def places_of(name: str, data_home: str | Path | None = None) -> list[Path]:
+    """Where the folder `name` is looked for: in the homes; one with a slash, `./mine`, first from the project."""
+    return [home / name for home in (*([PROJECT] if "/" in name else []), *homes(data_home))]
+
+
 def find(name: str, data_home: str | Path | None = None) -> Path:
-    """The folder `name` in the first home that has it; DataError where none has it."""
-    places = [home / name for home in homes(data_home)]
+    """The folder `name` in the first of its places that has it; DataError where none has it."""
+    places = places_of(name, data_home)
     for place in filter(os.path.isdir, places):
         return place
     raise DataError(

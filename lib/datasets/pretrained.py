@@ -94,7 +94,7 @@ def expose(model: nn.Module) -> None:
 
 
 def folder_of(name: str, data_home: str | Path | None = None) -> Path:
-    """The folder of a pretrained model, by its path or its name in a home of data.
+    """The folder of a pretrained model, by its path (`lib.datasets.files.places_of`) or its name in a home of data.
 
     DataError: there is none; it lacks the configuration, the tokenizer, or weights as safetensors; or it asks to run
     code of its own.
@@ -102,7 +102,7 @@ def folder_of(name: str, data_home: str | Path | None = None) -> Path:
     try:
         folder = files.find(name, data_home)
     except DataError:
-        looked = ", ".join(dict.fromkeys(str(home / name) for home in files.homes(data_home)))
+        looked = ", ".join(dict.fromkeys(map(str, files.places_of(name, data_home))))
         how = f"python -m tools.fetch {name}" if name in KNOWN else "name a folder as save_pretrained writes it"
         raise DataError(f"there is no pretrained model {name!r}: looked for {looked}; {how}") from None
     if not (folder / "config.json").is_file():
