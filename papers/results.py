@@ -116,11 +116,16 @@ def with_run(rows: pd.DataFrame, trained: Sequence[Trained], commit: str) -> pd.
 def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
     """How the run of a row was trained: the recipe and the options that all runs have that it may be of.
 
-    A row of "sparsegen" may be of all of its strengths.
+    A row of "sparsegen" may be of all of its strengths, one of "tying_with_learned_embeddings" of all tying.
     """
-    named = {name: f"{row[name]}:" for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
-    same = [run for run in runs if all(f"{getattr(run, name, of)}:".startswith(of) for name, of in named.items())]
-    same = [run for run in same if (run.base or run).seed == row.get("seed")] or same or runs
+
+    def may_be(own: str, named: str) -> bool:
+        return f"{own}:".startswith(f"{named}:") or named.startswith(f"{own}_")
+
+    named = {name: str(row[name]) for name in MODEL[1:] if row.get(name, "") != "" and pd.notna(row[name])}
+    same = [run for run in runs if all(may_be(getattr(run, name, of), of) for name, of in named.items())]
+    same = same or [run for run in runs if run.base is None] or runs
+    same = [run for run in same if (run.base or run).seed == row.get("seed")] or same
     options = dict(set.intersection(*(set(run.options) for run in same)))
     options |= {row["series"]: row["at"]} if row.get("series") in EVERY else {}  # of a value that is not the runs' own
     return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={options[name]}" for name in sorted(options))])
