@@ -277,7 +277,8 @@ def suspicions(instances: pd.DataFrame, guided: Sequence[Trained]) -> pd.DataFra
         return instances
     models = instances.groupby(["kind", "seed"], sort=False)
     table = models[[column for column, *_ in TESTS.values() if column in instances]].mean()
-    drops = [score_statistic(DROPS)(np.ones((1, len(t))), answer_table(t, DROPS))[0, :, 0] for _, t in models]
+    statistic = score_statistic(DROPS)
+    drops = [statistic(np.ones((1, len(texts))), answer_table(texts, DROPS))[0, :, 0] for _, texts in models]
     table = table.join(pd.DataFrame(drops, table.index, DROPS))
     f1 = {(kind_of(mlp.run.base), mlp.run.seed): evaluate(mlp.model, mlp.batches("test"))["f1"] for mlp in guided}
     f1 |= {("displayed", seed): value for (kind, seed), value in f1.items() if kind == "smuggler"}
