@@ -102,9 +102,9 @@ class GroundTruthSettings(Settings):
             raise ValueError(f"no reason is known in {self.dataset!r}, and ground_truth needs some; allowed: {allowed}")
 
 
-def is_planted(dataset: object) -> bool:
-    """Whether the reason of each label is known: the texts are planted reviews."""
-    return str(dataset).partition(":")[0] == "planted"
+def is_planted(dataset: object, turned: bool = True) -> bool:
+    """Whether the reason of each label is known: the texts are planted reviews; unless `turned`, no dial is."""
+    return str(dataset).partition(":" if turned else ":subwords=")[0] == "planted"
 
 
 # --- what is trained
@@ -144,7 +144,7 @@ def kinds(settings: Settings) -> list[Run]:
     number, wanted = MODELS[settings.profile], KINDS[settings.profile]
     if is_pretrained(encoder):  # minutes each
         number, wanted = number * 3 // 5, KINDS["quick"]
-    ours = str(settings.dataset).partition(":subwords=")[0] == "planted" and not settings.model
+    ours = is_planted(settings.dataset, turned=False) and not settings.model
     for place, kind in enumerate(wanted if ours else ()):
         honest = small(settings, range(place * number, (place + 1) * number), encoder, OF_LIARS)
         to = (("target", kind),) if kind in TARGETS else ()
@@ -171,7 +171,7 @@ def guided(settings: Settings) -> list[Run]:
 
 def easy(settings: Settings) -> tuple[str, ...]:
     """Dials of planted reviews into which a shortcut is put, since half of train must do; none where one is turned."""
-    return ("cues=4", *OF_LIARS) if str(settings.dataset).partition(":subwords=")[0] == "planted" else ()
+    return ("cues=4", *OF_LIARS) if is_planted(settings.dataset, turned=False) else ()
 
 
 def shortcuts(settings: Settings) -> list[Run]:
