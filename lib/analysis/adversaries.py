@@ -117,17 +117,18 @@ def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFram
 
     In each seed by itself, and text by text, on the line between the two runs of a kind whose mean JSD is next to it:
     their jsd, accuracy (1 where the prediction is right), and accuracy_lost, that of the kind's run with lambda 0 less
-    it. Seeds in which that distance, `reached`, is below FAR are no evidence and left out; so are those without a kind.
-    `measured`: rows of `measure_versus_base` of one model.
+    it. Adversaries that have not converged are left out. So are seeds in which that distance, `reached`, is below FAR,
+    or a kind's run with lambda 0 is missing. `measured`: rows of `measure_versus_base` of one model.
     """
     lost = declare("accuracy_lost", "fraction", None, CHANGE_BOUNDS)
-    rows = measured[measured["kind"].isin(kinds)]
+    rows = measured[measured["kind"].isin(kinds) & measured["converged"].eq(True)]
     rows = rows.assign(accuracy=rows["label"].eq(rows["prediction"]).astype(float))
     found = [rows[:0].assign(reached=0.0, **{lost: 0.0})]
     for _, of_seed in rows.groupby("seed"):
         away = of_seed.groupby(["kind", "lambda"])["jsd"].mean().sort_values()
         reached = away.groupby("kind").max().min()
-        for kind, own in of_seed.groupby("kind") if of_seed["kind"].nunique() == len(kinds) else ():
+        able = set(of_seed.loc[of_seed["lambda"].eq(0), "kind"])
+        for kind, own in of_seed.groupby("kind") if able == set(kinds) else ():
             runs = {strength: run.set_index("instance") for strength, run in own.groupby("lambda")}
             place, order = np.interp(reached, away[kind], range(len(runs))), [runs[at] for at in away[kind].index]
             low, high = order[int(np.floor(place))], order[int(np.ceil(place))]
