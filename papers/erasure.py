@@ -72,9 +72,6 @@ def printed(dataset: str, encoder: str) -> dict[str, float]:
     return options | (WITHOUT_ENCODER if encoder.endswith("noenc") else {}) | (OF_FEW if dataset in FEW else {})
 
 
-# --- what its findings read
-
-
 def tables(measured: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What the findings read: every model's effects of erasing.
 

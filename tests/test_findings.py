@@ -299,7 +299,7 @@ def test_what_adversaries_lose_is_read_where_both_kinds_are_equally_far_away():
     dials |= {"adversary_unfrozen": {0: (0.1, 0.8), 1: (0.6, 0.7)}, "frozen_by_kl": {0: (0.0, 0.9), 1: (0.3, 0.6)}}
     runs = {(kind, at): texts(random, right=right, variant="adversary", kind=kind, **{"lambda": at}).assign(jsd=jsd)
             for kind, dial in dials.items() for at, (jsd, right) in dial.items()}  # fmt: skip
-    rows = pd.concat([base, *runs.values()], ignore_index=True)
+    rows = pd.concat([base, *runs.values()], ignore_index=True).assign(converged=True)
     right = {key: one["label"].eq(one["prediction"]).groupby(one["seed"]).mean() for key, one in runs.items()}
     near, away = right["adversary_frozen", 1], right["adversary_frozen", 30]
     found = of("M5", adversaries=rows)
@@ -379,7 +379,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         return regularization.tables(measured, information)
     if notebook == "sparsity":
         both = [rows("lambda", 0, 1, variant="adversary", kind=kind) for kind in (sparsity.FROZEN, sparsity.UNFROZEN)]
-        both = [one.assign(jsd=0.5) for one in both] + [rows("lambda", nan, kind="")]
+        both = [one.assign(jsd=0.5, converged=True) for one in both] + [rows("lambda", nan, kind="", converged=True)]
         tables = {"measured": rows("projection", "softmax", "sparsemax"), "adversaries": pd.concat(both)}
         return tables | {"sweep": rows("lambda", 0, 1, 2, projection="sparsegen")}
     if notebook == "ground_truth":

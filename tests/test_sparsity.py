@@ -43,8 +43,7 @@ def test_entropies_are_those_of_the_metric_and_undefined_ones_are_counted():
     shares = torch.from_numpy(values[0] / values[0].sum())[None]
     expected = float(normalized_entropy(shares, torch.ones(1, 9, dtype=torch.bool)))
     entropies = found["entropy_of_gradient_of_input"].to_numpy()
-    assert entropies[:3] == pytest.approx([expected, 0, 1], abs=1e-12)
-    assert np.isnan(entropies[3:]).all()
+    assert entropies[:3] == pytest.approx([expected, 0, 1], abs=1e-12) and np.isnan(entropies[3:]).all()
     assert ("entropy_of_gradient_of_input", "longer than 9 tokens") in found.at[5, "left_out"]
     assert found.at[4, "left_out"] == ()
 
@@ -67,15 +66,16 @@ def test_violations_by_hand_of_ties_and_of_what_is_undefined():
 
 def test_the_support_counts_what_is_exactly_above_zero():
     rows = measure(model(projection_name="sparsemax"), [batch((12, 5, 1))], [attention_weights])
-    found = add_support(rows)
-    expected = [int((weights > 0).sum()) for weights in rows["attention_weights"]]
+    found, expected = add_support(rows), [int((weights > 0).sum()) for weights in rows["attention_weights"]]
     assert found["attention_support"].tolist() == expected and expected[2] == 1 and expected[0] < 12
     assert found["attention_support_share"].tolist() == [size / n for size, n in zip(expected, (12, 5, 1), strict=True)]
     assert (unit_of("attention_support"), unit_of("attention_support_share")) == ("tokens", "fraction")
     weights = [np.array([0.0, 0.2, 0.0, 0.5, 0.3, 0.0]), np.array([1.0, 0, 0, 0]), np.full(3, 1 / 3)]
-    ceilings = add_support(measured({"attention_weights": weights}))["tau_ceiling"]
+    found = add_support(measured({"attention_weights": weights}))
     best = [max(stats.kendalltau(one, order).statistic for order in permutations(range(len(one)))) for one in weights]
-    assert ceilings.tolist() == pytest.approx(np.nan_to_num(best)) and ceilings[1] == pytest.approx((2 / 4) ** 0.5)
+    assert found["tau_ceiling"].tolist() == pytest.approx(np.nan_to_num(best)) and best[1] == pytest.approx(0.5**0.5)
+    drawn = [stats.kendalltau(weights[0], (weights[0] > 0) * order).statistic for order in permutations(range(1, 7))]
+    assert found["tau_by_ties"].tolist() == pytest.approx([np.mean(drawn), 1, 0]), "in the support any order"
 
 
 def of_means(means: np.ndarray) -> pd.DataFrame:

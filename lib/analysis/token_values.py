@@ -67,7 +67,8 @@ def entropy_of(values: np.ndarray | None) -> float:
 def add_support(instances: pd.DataFrame) -> pd.DataFrame:
     """The instances with the size of the attention's support: attention_support (tokens), ..._share (of the text's).
 
-    And tau_ceiling, the largest tau-b of attention with values of which no two are equal: sqrt(1 - ties / pairs).
+    And tau_ceiling, the largest tau-b of attention with values of which no two are equal: sqrt(1 - ties / pairs); and
+    tau_by_ties, on average that with values that are 0 where attention is, and above 0 in random order elsewhere.
     """
     sizes = instances["attention_weights"].map(np.count_nonzero).astype(float)
     alike = [np.unique(weights, return_counts=True)[1] for weights in instances["attention_weights"]]
@@ -75,7 +76,10 @@ def add_support(instances: pd.DataFrame) -> pd.DataFrame:
     size = declare("attention_support", "tokens", "tokens with weight")
     share = declare("attention_support_share", "fraction", "tokens with weight, share of the text")
     ceiling = declare("tau_ceiling", "tau-b", "largest tau that ties allow")
-    return instances.assign(**{size: sizes, share: sizes / instances["length"], ceiling: np.sqrt(1 - tied / pairs)})
+    by_ties = declare("tau_by_ties", "tau-b", "mean tau that ties alone make")
+    columns = {size: sizes, share: sizes / instances["length"], ceiling: np.sqrt(1 - tied / pairs)}
+    zeros = instances["length"] - sizes
+    return instances.assign(**columns, **{by_ties: zeros / (zeros + (sizes - 1) / 2)})
 
 
 def add_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
