@@ -98,7 +98,7 @@ class GroundTruthSettings(Settings):
     def __post_init__(self):
         super().__post_init__()
         if spec(self.dataset).sentences:  # into which no shortcut is put
-            allowed = "planted, or a dataset that is not split into sentences"
+            allowed = "planted, or a dataset of docs/data.md that is not split into sentences"
             raise ValueError(f"no reason is known in {self.dataset!r}, and ground_truth needs some; allowed: {allowed}")
 
 

@@ -30,6 +30,7 @@ def test_every_run_is_listed_once_and_reads_as_many_texts_as_are_asked_for():
         ({"encoders": ["conv", "conv"]}, "'conv' is there 2 times; allowed: each value once"),
         ({"attentions": []}, "'attentions' is .*at least 1"),
         ({"device": "tpu"}, "'device' is 'tpu'; allowed: auto, cpu, cuda"),
+        ({"test_texts": 9}, "test_texts is of texts in files, and 'planted' is made here"),
         ({"seeds": [-1]}, "'seeds' has -1; input should be greater than or equal to 0"),
         ({"seeds": 2019}, "for that seed alone write .2019."),
         ({"projection": "soft"}, "unknown projection 'soft'; known: softmax"),
@@ -89,7 +90,6 @@ def test_every_notebook_asks_before_it_shows_words(name):
     shown = [call for call in calls if ast.unparse(call.func) == "datasets.tokens_shown"]
     assert asking and all(call in asking for call in shown)
     assert papers.PAPERS[name].settings.of({"show_text": "no"}).show_text is False
-    corpus = datasets.load("planted", "quick")
-    one = corpus.test.instances[0]
+    one = (corpus := datasets.load("planted", "quick")).test.instances[0]
     assert datasets.tokens_shown(corpus, one) == one.tokens
     assert datasets.tokens_shown(corpus, one, False) == tuple(f"[{place + 1}]" for place in range(len(one.tokens)))

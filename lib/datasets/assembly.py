@@ -91,7 +91,7 @@ def divided(instances: list, seed: int, **share: float) -> tuple[list, list]:
 def drawn(records: Sequence, split: str, options: dict, notes: list[str]) -> list:
     """As many records of a split as the option train_texts, of test test_texts, asks for, in their order; None: all."""
     name = f"{'test' if split == 'test' else 'train'}_texts"
-    if options.get(name) is None:
+    if options.get(name) is None or options[name] >= len(records):
         return list(records)
     random = Random("texts drawn")
     keys = [random.random() for _ in records]

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.datasets.batches import Batch
+from lib.datasets.corpus import UNKNOWN
 from lib.models.evaluation import eval_mode, gradients_enabled
 from lib.models.interface import AttentionModel, ModelOutput
 from lib.numerics import rows_of
@@ -147,7 +148,8 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
     affine = attempt("model.token_logits(output)", lambda: model.token_logits(output))
     under_equal, draws = imposed.logits.detach(), torch.stack([own, equal, own], dim=1)
     of_draws = torch.stack([expected, under_equal, expected], dim=1)
-    other = replace(batch, tokens=batch.tokens.masked_scatter(batch.mask, batch.tokens[batch.mask].flip(0)))
+    odd = torch.arange(batch.tokens.shape[1], device=own.device) % 2 == 1  # no text becomes longer in subwords
+    other = replace(batch, tokens=batch.tokens.masked_fill(batch.mask & odd, UNKNOWN))
     of_other = attempt("model(other texts)", lambda: model(other)).logits.detach()  # it might keep what it saw last
     rows = [slice(row, row + 1) for row in range(len(batch))]
     alone = [rows_of(batch, row) for row in rows]

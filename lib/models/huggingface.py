@@ -29,6 +29,7 @@ from lib.numerics import rows_of
 from lib.projections import softmax
 
 Place = int | tuple[int, int]  # a layer, or (layer, head)
+NUMBER = re.compile(r"^(?:label_?)?([-+]?\d+)(?:\.0*)?$")  # of a class, as in LABEL_0 and 0.0
 WORDS = 2**11  # positions of one forward pass: every layer of a large model keeps much for each
 
 
@@ -96,13 +97,14 @@ class HuggingFaceClassifier(nn.Module):
         labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
         if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
             seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
-            raise ValueError(f"{seen} does not give a text one of several classes; allowed: a sequence classifier")
+            raise ValueError(f"{seen} does not give a text one of several classes; allowed: one that does, by softmax")
         self.register_buffer("pieces", None, persistent=False)
+        self.register_buffer("joins", None, persistent=False)
         self.mask_id = getattr(tokenizer, "mask_token_id", None)
+        typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
+        self.separator = tokenizer.sep_token if typed else None
         self.read_words(vocabulary_of(tokenizer))
         self.order = list(range(labels))  # the number of the output for each class of the corpus
-        typed = getattr(config, "type_vocab_size", 1) > 1 and "token_type_ids" in tokenizer.model_input_names
-        self.separator = tokenizer.sep_token_id if typed else None
         library()
         self.classifier = classifier
         expose(classifier)
@@ -127,6 +129,7 @@ class HuggingFaceClassifier(nn.Module):
         pieces = torch.tensor([*zip_longest(*vocabulary.pieces, fillvalue=-1)]).T  # of each word, then -1
         pieces[UNKNOWN, 0] = pieces[UNKNOWN, 0] if self.mask_id is None else self.mask_id
         self.vocabulary, self.pieces = vocabulary, pieces.to(getattr(self.pieces, "device", None))
+        self.joins = torch.tensor([word == self.separator for word in vocabulary.words], device=self.pieces.device)
         self.words_at_once = WORDS * len(pieces) // int((pieces >= 0).sum())
 
     def forward(self, batch: Batch, attention: Tensor | None = None) -> ModelOutput:
@@ -211,7 +214,7 @@ class HuggingFaceClassifier(nn.Module):
         layout = replace(layout, inside=layout.pack(batch.mask))
         if self.separator is None:
             return layout
-        between = batch.mask & (ids[:, :, 0] == self.separator)
+        between = batch.mask & self.joins[batch.tokens]
         return replace(layout, second=layout.pack((between.cumsum(dim=1) > between).long()))
 
 
@@ -252,16 +255,15 @@ def pretrained(
 def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
     """The number of the model's output for each class, and a note where it is not by their names, but their order.
 
-    Names agree whatever their case and blanks; where those of one side are numbers, as in LABEL_0, the order counts.
+    Names agree whatever their case and blanks, and as numbers, as LABEL_0 and 0.0; other numbers count by their order.
     """
     own = [str(config.id2label[k]) for k in range(config.num_labels)]
-    if len(own) != len(classes):
-        raise ValueError(f"the model has {len(own)} classes, {', '.join(own)}; the corpus {len(classes)}")
     names, wanted = (["".join(name.casefold().split()).strip("'\"") for name in of] for of in (own, classes))
+    names, wanted = ([NUMBER.sub(r"\1", name) for name in of] for of in (names, wanted))
     if sorted(names) == sorted(wanted) and len(set(names)) == len(names):
         return [names.index(name) for name in wanted], []
-    numbers = any(all(re.fullmatch(r"(label_?)?\d+", name) for name in of) for of in (names, wanted))
-    if set(names) & set(wanted) or not numbers:
+    numbers = [all(map(NUMBER.match, of)) for of in (names, wanted)]
+    if len(own) != len(classes) or not any(numbers) or (set(names) & set(wanted) and not all(numbers)):
         seen = f"the model's classes {', '.join(own)} are not the corpus' {', '.join(classes)}"
         raise ValueError(f"{seen}; allowed: the same names (id2label in config.json), or numbers, as in LABEL_0")
     taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
