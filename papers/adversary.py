@@ -99,9 +99,6 @@ def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     return [table4(rows), table3(of_models[own])]
 
 
-# --- what its findings read
-
-
 def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str, pd.DataFrame]:
     """What the findings read; of_seeds: `seed_distances` of the bases, dev: `adversaries_by_dev` of the sweep."""
     of_models, of_seeds = (analysis.add_entropies(rows, ["attention"]) for rows in (of_models, of_seeds))

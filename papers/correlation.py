@@ -61,8 +61,6 @@ def answering(settings: Settings, encoder: str, attention: str, seed: int) -> Ru
     return replace(run, options=(*run.options, *options.items()))
 
 
-# --- columns that findings and printed values need
-
 GRADIENT = tau_name(("attention", "gradient_times_input"))
 LEAVE_ONE_OUT = tau_name(("attention", "leave_one_out_of_input"))
 GRADIENT_LEAVE_ONE_OUT = tau_name(("gradient_times_input", "leave_one_out_of_input"))

@@ -213,9 +213,6 @@ def model_name(parts) -> str:
     return " + ".join(title_of(str(part)) for part in parts if part not in ("", "softmax", "base", 1)) or "base"
 
 
-# --- which models are no evidence
-
-
 def left_out(groups: list[pd.DataFrame]) -> str:
     """Why models are no evidence about attention: they did not learn the task, or it has no effect; else ""."""
     return "; ".join(dict.fromkeys(filter(None, [*map(not_learned, groups), *map(uniform, groups)])))
@@ -229,9 +226,10 @@ def not_learned(rows: pd.DataFrame) -> str:
     right = (answers["label"] == answers["prediction"]).astype(float)
     of_texts, of_seeds = (right.groupby(answers[by]).mean() for by in ("instance", "seed"))
     accuracy, se = of_seeds.mean(), of_texts.sem()
-    low, _ = interval(accuracy, se, of_seeds.to_numpy(), len(of_texts))
+    low, high = interval(accuracy, se, of_seeds.to_numpy(), len(of_texts))
     largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
-    return "" if low > largest else f"accuracy {accuracy:.3f}, not above the largest class, {largest:.3f}"
+    seen = f"accuracy {accuracy:.2f} [{max(low, 0):.2f}, {min(high, 1):.2f}]"
+    return "" if low > largest else f"{seen}, not above the largest class, {largest:.2f}"
 
 
 def uniform(rows: pd.DataFrame) -> str:

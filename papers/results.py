@@ -131,9 +131,6 @@ def recipe_text(row: Mapping, runs: Sequence[Run]) -> str:
     return " ".join([*sorted({run.recipe for run in same}), *(f"{name}={options[name]}" for name in sorted(options))])
 
 
-# --- files
-
-
 class Damaged(ValueError):
     """A kept table that cannot be read whole; it is never written over."""
 

@@ -154,7 +154,7 @@ def printed(row: Mapping) -> float:
 def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.TopLevelMixin:
     """A panel for each finding, `columns` beside each other, a row for each model or dataset: effect and interval."""
     if (found := found[found["left_out"].eq("")]).empty:
-        raise Empty("every model is left out")
+        raise Empty("every model is left out, or none was measured")
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 3
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")

@@ -21,7 +21,7 @@ from lib.training import Run, Trained
 from papers.effects import model_name, split_models, uniform
 from papers.paper import Paper
 from papers.regularization import TO_THE_END, imitation
-from papers.settings import Distinct, Encoders, Settings, setting
+from papers.settings import Distinct, Encoders, Settings, one_of, setting
 
 PROJECTIONS = ("softmax", "sparsemax")
 # The paper's grid of lambda is not printed. Beyond it, softmax, and entmax with a fixed and a learned alpha.
@@ -47,6 +47,7 @@ KINDS |= {("attention from the base", "jsd"): "frozen_from_base", ("each text", 
 class SparsitySettings(Settings):
     """Beside those of every notebook: the encoders, sparsegen's lambdas, and the trained adversaries."""
 
+    projection: one_of(("softmax",)) = setting("softmax", "of attention: all are trained here, so it stays softmax")
     encoders: Encoders = setting(("bilstm", "transformer"), "with additive and with dot attention")
     strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
         None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's"

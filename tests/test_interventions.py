@@ -206,9 +206,9 @@ def test_attention_by_chance_agrees_with_the_gradient_that_has_its_weights_as_a_
         assert found[row].item() == pytest.approx(tau, abs=1e-9)
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_violations_by_chance_are_those_of_texts_that_are_read_by_shuffled_attention(outputs):
-    tested, given = model("bilstm", outputs=outputs), batch(LENGTHS)
+@pytest.mark.parametrize(("outputs", "name"), [(1, "softmax"), (3, "softmax"), (3, "sparsegen:0.999")])
+def test_violations_by_chance_are_those_of_texts_that_are_read_by_shuffled_attention(outputs, name):
+    tested, given = model("bilstm", outputs=outputs, projection_name=name), batch(LENGTHS)
     with torch.no_grad():
         tested.decoder.weight.mul_(8)
         output = tested(given)
@@ -224,8 +224,8 @@ def test_violations_by_chance_are_those_of_texts_that_are_read_by_shuffled_atten
             for place in (others.argmax(), weights.argmax()):
                 kept = torch.arange(width) != place
                 shorter = Batch.of(text.tokens[:, kept], text.lengths - 1, text.label, text.instance)
-                rest = (weights[kept] / weights[kept].sum())[None]
-                after = probabilities(tested(shorter, attention=rest).logits.double())[0]
+                rest = weights[kept] if weights[kept].any() else mask[:width][kept].to(weights)  # one-hot: equal ones
+                after = probabilities(tested(shorter, attention=(rest / rest.sum())[None]).logits.double())[0]
                 falls.append((before - after)[before.argmax()] < 0)
             gaps.append(float(falls[0]) - float(falls[1]))
         assert found[row].item() == pytest.approx(np.mean(gaps)), mask

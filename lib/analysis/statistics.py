@@ -120,8 +120,7 @@ def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], count: int, draws: 
 
 
 def standard_error(samples: np.ndarray) -> float:
-    """The sd of the bootstrap's samples (draw,); NaN for fewer than two."""
-    samples = samples[~np.isnan(samples)]
+    """The sd of the bootstrap's samples (draw,); NaN for fewer than two, or where one has no text with a value."""
     return float(samples.std(ddof=1)) if len(samples) > 1 else nan
 
 

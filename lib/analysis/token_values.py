@@ -103,8 +103,9 @@ def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
     """A quantity: how much less often the top token than a random one speaks against the prediction, by chance.
 
     The weights of each text are shuffled among its tokens and imposed, which gives a prediction. A token speaks against
-    it where removing it, with the text encoded again and the other weights scaled to sum to 1, raises the predicted
-    class's probability. (batch,): the share of `placed` orders in which a random token does, less that of the top one.
+    it where removing it, with the text encoded again and the other weights scaled to sum to 1 (or equal, where all of
+    these are 0), raises the predicted class's probability. (batch,): the share of `placed` orders in which a random
+    token does, less that of the top one.
     """
 
     @torch.no_grad()
@@ -118,9 +119,11 @@ def violation_by_chance(seed: int = 0, placed: int = 5) -> Quantity:
         for rows in by_length(lengths, words_at_once(model, MAX_WORDS_PER_PASS)):
             part = batch.rows(text[rows])
             rest = without_each(weights[rows, : part.tokens.shape[1]], place[rows])
+            other = without_words(part, place[rows])
+            rest = torch.where(rest.sum(dim=1, keepdim=True) > 0, rest, other.mask.to(rest))
             rest = rest / rest.sum(dim=1, keepdim=True).clamp_min(torch.finfo(rest.dtype).tiny)
             with measurable(model):
-                without = model(without_words(part, place[rows]), attention=rest).logits
+                without = model(other, attention=rest).logits
             against[rows.cpu()] = (fall_of_the_predicted(own[rows], without[:, None])[:, 0] < 0).float().cpu()
         by_top, by_any = against.view(len(batch), 2, placed).mean(dim=-1).unbind(dim=1)
         return by_any - by_top

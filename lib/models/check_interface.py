@@ -107,7 +107,8 @@ def check_attention(output: ModelOutput) -> None:
 def check_gradients(model: AttentionModel, batch: Batch, output: ModelOutput) -> None:
     """The logits have their gradient with respect to the embeddings, the output's and given ones, and the attention."""
     fault = "ModelOutput.embeddings are not in the graph of the logits, so they have no gradient; from_embeddings must "
-    fault += "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_()"
+    fault += "begin with: if torch.is_grad_enabled() and not embeddings.requires_grad: embeddings.requires_grad_(); "
+    fault += "nothing behind them may detach (.detach(), no_grad)"
     logits, embeddings = output.logits.sum(), output.embeddings
     require(logits.requires_grad and embeddings.requires_grad, fault)
     slope = torch.autograd.grad(logits, embeddings, allow_unused=True, retain_graph=True)[0]
@@ -191,4 +192,4 @@ def check_same(call: str, logits: Tensor, expected: Tensor) -> None:
     require(shapes[0] == shapes[1], f"{call} gives logits of shape {shapes[0]}; expected {shapes[1]}")
     difference = float((logits - expected).abs().max())
     fits = difference <= tolerance(expected) * max(1.0, float(expected.abs().max()))
-    require(fits, f"{call} gives other logits than the forward pass with that attention, by up to {difference:.3g}")
+    require(fits, f"{call} gives other logits than a forward pass with the same attention, by up to {difference:.3g}")
