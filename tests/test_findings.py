@@ -330,7 +330,7 @@ def test_a_model_counts_if_its_accuracy_is_above_the_largest_class_with_its_whol
             low = stats.t.interval(0.95, 99, share, (share * (1 - share) / 99) ** 0.5)[0]
             answers = rows.assign(prediction=np.where(np.arange(100) < right, rows["label"], 1 - rows["label"]))
             assert (left_out([answers]) == "") == (low > largest / 100), (largest, right)
-    assert left_out([frame.assign(label=0, prediction=0)]).endswith("1.00], not above the largest class, 1.00")
+    assert left_out([frame.assign(label=0, prediction=0)])[9:] == "1.00 [1.00, 1.00], not above the largest class, 1.00"
     weak = frame.assign(prediction=np.where(np.arange(100) < 60, frame["label"], 1 - frame["label"]))
     runs = pd.concat([weak.assign(seed=seed) for seed in range(3)], ignore_index=True)
     runs.loc[runs["seed"].eq(1), "prediction"] = runs["label"]  # of three runs the spread counts too

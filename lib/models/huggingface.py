@@ -97,7 +97,7 @@ class HuggingFaceClassifier(nn.Module):
         labels, problem = getattr(config, "num_labels", 0), getattr(config, "problem_type", None)
         if "ForSequenceClassification" not in kind or labels < 2 or problem == "multi_label_classification":
             seen = f"a {kind} of {labels} labels{f', {problem},' if problem else ''}"
-            raise ValueError(f"{seen} does not give a text one of several classes; allowed: one that does, by softmax")
+            raise ValueError(f"{seen} does not give a text one of several classes; allowed: a model that does")
         self.register_buffer("pieces", None, persistent=False)
         self.register_buffer("joins", None, persistent=False)
         self.mask_id = getattr(tokenizer, "mask_token_id", None)
