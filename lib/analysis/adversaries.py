@@ -107,7 +107,7 @@ def with_kinds(versus: pd.DataFrame, searched: pd.DataFrame, kinds: Mapping[tupl
     Of the latter trains is "each text". An adversary with lambda 0 has no divergence: a frozen one is there for both.
     """
     both = versus["trains"].eq("attention") & versus["lambda"].eq(0) & versus["divergence"].eq("kl").any()
-    searched = searched.assign(variant="adversary", trains="each text", divergence="jsd")
+    searched = searched.assign(variant="adversary", trains="each text", divergence="jsd", converged=True)
     rows = pd.concat([versus, versus[both].assign(divergence="kl"), searched], ignore_index=True)
     return rows.assign(kind=[kinds.get(pair, "") for pair in zip(rows["trains"], rows["divergence"], strict=True)])
 
@@ -121,7 +121,7 @@ def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFram
     or a kind's run with lambda 0 is missing. `measured`: rows of `measure_versus_base` of one model.
     """
     lost = declare("accuracy_lost", "fraction", None, CHANGE_BOUNDS)
-    rows = measured[measured["kind"].isin(kinds) & measured["converged"].eq(True)]
+    rows = measured[measured["kind"].isin(kinds) & measured["converged"]]
     rows = rows.assign(accuracy=rows["label"].eq(rows["prediction"]).astype(float))
     found = [rows[:0].assign(reached=0.0, **{lost: 0.0})]
     for _, of_seed in rows.groupby("seed"):

@@ -77,9 +77,9 @@ def add_support(instances: pd.DataFrame) -> pd.DataFrame:
     share = declare("attention_support_share", "fraction", "tokens with weight, share of the text")
     ceiling = declare("tau_ceiling", "tau-b", "largest tau that ties allow")
     by_ties = declare("tau_by_ties", "tau-b", "mean tau that ties alone make")
-    columns = {size: sizes, share: sizes / instances["length"], ceiling: np.sqrt(1 - tied / pairs)}
     zeros = instances["length"] - sizes
-    return instances.assign(**columns, **{by_ties: zeros / (zeros + (sizes - 1) / 2)})
+    columns = {size: sizes, share: sizes / instances["length"], ceiling: np.sqrt(1 - tied / pairs)}
+    return instances.assign(**columns | {by_ties: zeros / (zeros + (sizes - 1) / 2)})
 
 
 def add_violations(instances: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:

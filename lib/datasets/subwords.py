@@ -89,7 +89,8 @@ def in_tokens(text: Instance, read, known: dict[str, tuple[int, ...]] | None = N
     for begin, end in spans:
         written = of[begin] is not None and texts[of_pair[begin]][offsets[begin][0] : offsets[end - 1][1]].strip()
         name, own = written or pieces[begin], tuple(ids[begin:end])
-        name += " " * bool(known is not None and written and own == (read.ids[-1],))  # joins no two texts
+        if known is not None and written and own == (read.ids[-1],):  # a separator in a text, which joins no two
+            name += " "
         while known is not None and known.setdefault(name, own) != own:
             name += " "  # the same letters in other subwords, as behind a blank and without one
         tokens.append(name)
