@@ -127,15 +127,10 @@ def answer(row: Mapping[str, float]) -> str:
     """
     if pd.isna(row["difference"]):
         return ""
-    allowed = tolerance(row["quantity"], row["unit"], row["theirs"])
-    if is_same(row["theirs"], row["ours"], row["low"], row["high"], allowed):
+    apart, allowed = abs(row["difference"]), tolerance(row["quantity"], row["unit"], row["theirs"])
+    if apart <= allowed + ROUNDING or row["low"] <= row["theirs"] <= row["high"]:
         return SAME
-    return NEAR if abs(row["difference"]) <= reach(row) else DIFFERENT
-
-
-def is_same(theirs: float, ours: float, low: float, high: float, tolerance: float) -> bool:
-    """Whether ours differs by at most the tolerance, or the published value lies in our interval [low, high]."""
-    return abs(ours - theirs) <= tolerance + ROUNDING or low <= theirs <= high
+    return NEAR if apart <= reach(row) else DIFFERENT
 
 
 def reach(row: Mapping[str, float]) -> float:

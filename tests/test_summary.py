@@ -46,14 +46,11 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
     assert small.ends("J6", "sst", percent=True) == "51"
     assert small.row("J6 sst")["word"] == "yes"
-    assert show.number(10.25, FINDINGS["S3"]) == "10.25" and "Ours" not in small.same("J6 sst"), "it is not printed"
+    assert show.number(10.25, FINDINGS["S3"]) == "10.25"
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
     assert small.ends("J6", "sst imdb", percent=True) == "50 to 51" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
     assert small.value("ours", "sst", "f1", encoder="bilstm", attention="additive") == ".80 [.79, .81]"
-    larger = Answer(small.found.assign(effect=0.9, low=0.8), small.values)
-    assert (small.same("J1 sst"), small.same("J1 imdb")) == ("**Same**", "Ours is smaller")
-    assert larger.same("J1 sst") == "Ours is larger"
     for wrong in ("J2 sst", "J1 snli", "J1 sst conv"):
         with pytest.raises(Missing, match=wrong):
             small.row(wrong)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from papers import erasure, show
+from papers import show
 from papers.effects import FINDINGS
-from papers.published import ANSWERS, is_same, tolerance
+from papers.published import ANSWERS
 
 
 class Missing(KeyError):
@@ -29,7 +29,6 @@ class Answer:
     found: pd.DataFrame
     values: pd.DataFrame
     failed: list[str] = field(default_factory=list)
-    counted = staticmethod(erasure.counted)
 
     def row(self, key: str) -> dict:
         """The row of a key; `Missing` where there is none."""
@@ -67,16 +66,6 @@ class Answer:
         each = [rows.iloc[0][name] for name in ("theirs", "ours", "low", "high")]
         theirs, ours, low, high = (show.short(f"{value:.2f}") if pd.notna(value) else "" for value in each)
         return theirs if side == "theirs" else f"{ours} [{low}, {high}]" if low else ours
-
-    def same(self, key: str) -> str:
-        """Whether the printed effect and ours are the same (`papers.published.is_same`), or ours smaller or larger."""
-        row, unit, theirs = self.row(key), FINDINGS[key.split()[0]].unit, show.printed(self.row(key))
-        if pd.isna(theirs):
-            return "Not printed"
-        allowed = tolerance("f1" if unit == "F1" else "effect", unit, theirs)
-        if is_same(theirs, row["effect"], row["low"], row["high"], allowed):
-            return "**Same**"
-        return "Ours is smaller" if row["effect"] < theirs else "Ours is larger"
 
     def leans(self, needs: str, caller: Callable[[], str]) -> str:
         """A sentence, while it holds what it needs ("J6 sst = yes, J6 snli = no"); else "", and it is in `failed`."""
