@@ -53,9 +53,14 @@ class Finding:
         """Whether the effect is held against what chance gives, not against a number."""
         return self.threshold == "chance"
 
+    def predicts_on(self, dataset: str) -> str:
+        """What the paper predicts of a dataset: above, below or within, or level for nothing."""
+        return "within" if dataset in self.within_on else self.predicts
+
     def is_about(self, model: Mapping[str, Any]) -> bool:
         """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
-        return all(model[name] in allowed or model[name] not in KNOWN[name] for name, allowed in self.shows.items())
+        own = {name for name, known in KNOWN.items() if model[name] not in known}
+        return all(name in own or model[name] in allowed for name, allowed in self.shows.items())
 
 
 # What effects of a kind have, unless their entry says otherwise.
@@ -76,11 +81,10 @@ def read(path: Path = SOURCE) -> dict[str, Finding]:
 
 FINDINGS = read()
 # The values of a column that findings speak of: an encoder that none of them names is one's own.
-KNOWN = {name: {value for one in FINDINGS.values() for value in one.shows.get(name, ())} for name in MODEL}
+KNOWN = {name: {value for one in FINDINGS.values() for value in one.shows.get(name, ())} for name in RUN_COLUMNS}
 KNOWN["encoder"] |= {"bilstm", "average", "conv", "transformer", "flan-noenc", "han-noenc"}
 KNOWN["variant"] |= {"base", "frozen", "concat", "residual", "adversary", "uniform", "tying_with_learned_embeddings"}
 KNOWN["attention"] |= {"dot"}
-KNOWN["projection"] |= {"sparsemax", "sparsegen"}
 
 
 def compute(notebook: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

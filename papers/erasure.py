@@ -30,8 +30,7 @@ OF_TOPICS = {"han": 0.3749, "flan": 0.4457}  # classifier_dropout of Yahoo, for 
 WITHOUT_ENCODER = {"patience": 10, "epochs": 60}
 FEW = ("20news", "eraser_movies-sentences")  # from so few texts networks learn nothing at the printed rate; dev chose
 OF_FEW = {"learning_rate": 1e-3, "epochs": 60, "patience": 10}
-# The profile `quick`, and made-up texts: few of them, so larger steps, and random vectors, as word2vec has nothing to
-# learn from.
+# Of made-up texts and of profile quick, which are few: larger steps, random vectors, as word2vec learns little.
 SMALL = {"learning_rate": 1e-3, "batch_size": 32, "epochs": 12}
 
 

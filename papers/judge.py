@@ -57,7 +57,7 @@ def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:
     """The word for an interval of the effect, less what chance gives where the finding is about that."""
-    predicts = "within" if dataset in finding.within_on else finding.predicts
+    predicts = finding.predicts_on(dataset)
     if predicts == "level":
         return ""
     if np.isnan(low) or np.isnan(high):

@@ -91,14 +91,22 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
         cells |= {"model": row["model"], "dataset": re.sub("([:,])", r"\1 ", row["dataset"])}  # a long one breaks
         cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
         cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
+        cells |= {"yes if": side(finding, row["dataset"])}
         rows.append(cells | {"is it so?": f"– {row['left_out']}" if row["left_out"] else row["word"]})
     texts = pd.DataFrame(rows)
-    empty = [name for name in ("chance", "paper") if texts[name].eq("").all()]
+    empty = [name for name in ("chance", "paper", "yes if") if texts[name].eq("").all()]
     known = ["dataset"] * (found["dataset"].nunique() == 1) + ["model", "runs"] * (not sources)
     caption = "" if sources else f"{rows[0]['model']}, runs: {rows[0]['runs']}"
     texts = texts.drop(columns=[*empty, *known])
     texts["finding"] = texts["finding"].mask(texts["finding"].eq(texts["finding"].shift()), "")
     return HTML(tables.html(texts, caption, ["measured", "runs", "chance", "paper"]))
+
+
+def side(finding: Finding, dataset: str) -> str:
+    """Where the whole interval lies if the word is yes: above chance, below .25, within ±.02; "" of a level."""
+    predicts, edge = finding.predicts_on(dataset), "chance" if finding.beyond_chance else f"{finding.threshold:g}"
+    edge = f"±{finding.d:g}" if predicts == "within" else edge
+    return "" if predicts == "level" else f"{predicts} {short(edge)}"
 
 
 def in_words(row: Mapping) -> str:

@@ -18,9 +18,9 @@ from lib.analysis.summaries import rows_where
 from lib.analysis.word_states import NAME, SAMPLES
 from lib.datasets import spec
 from lib.models import ATTENTIONS, ENCODERS, HIERARCHICAL
-from lib.quantity import declare, tau_name
+from lib.quantity import declare, tau_name, title_of
 from lib.training.runs import REGULARIZED
-from papers import PAPERS, effects, published, regularization, show, sparsity
+from papers import PAPERS, effects, ground_truth, published, regularization, show, sparsity
 from papers.effects import EFFECT, FINDINGS, MODEL, SOURCE, Finding, compute, finding_effects, left_out
 from papers.judge import FOUND, NO, NONE, OPEN, YES, judge
 
@@ -28,7 +28,8 @@ PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projec
 ANSWERS = ("jsd", "jsd_of_seeds", "removed_items", "removed_attention_count", "removed_gradient_count")
 SHOWN = ("softmax", "sparsemax", "sparsegen")
 PARTS = {"encoder": {*ENCODERS, *HIERARCHICAL}, "attention": {*ATTENTIONS}, "projection": {*SHOWN}}
-PARTS |= {"variant": {*REGULARIZED}}
+EXPLAINED = [name for one in ground_truth.explanations(ground_truth.GroundTruthSettings()) for name in one.columns]
+PARTS |= {"variant": {*REGULARIZED}, "of": {title_of(name) for name in EXPLAINED}}
 TEXTS, J1 = 120, tau_name(("attention", "gradient_times_input"))
 COLUMNS = ["finding", "dataset", "model", "effect", "low", "high", "chance", "runs", "n", "word", "left_out"]
 
