@@ -60,7 +60,7 @@ class Finding:
     def is_about(self, model: Mapping[str, Any]) -> bool:
         """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
         own = {name for name, known in KNOWN.items() if model[name] not in known}
-        return all(name in own or model[name] in allowed for name, allowed in self.shows.items())
+        return all(model[name] in allowed for name, allowed in self.shows.items() if name not in own)
 
 
 # What effects of a kind have, unless their entry says otherwise.

@@ -45,14 +45,15 @@ def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
     runs = values[:0] if these_models else values
     known = "trend" not in finding.effect if these_models else len(values) >= FEW  # a trend's error over texts is not
     low, high = interval(values.mean(), mean_over(0, se), runs, n.max()) if known else (nan, nan)
-    reasons = "; ".join(dict.fromkeys(filter(None, (row["left_out"] for row in rows))))
+    reasons = {row["left_out"].partition(":")[0]: row["left_out"] for row in rows if row["left_out"]}  # each kind once
+    left_out = "; ".join(reasons.values())
     numbers = np.array([values.mean(), low, high]) + (chance if finding.beyond_chance else 0.0)
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
     row = {name: rows[0][name] for name in ("finding", "model", *MODEL)}
     row |= {"chance": chance, "runs": len(values), "n": int(n.max()), "vectors": rows[0].get("vectors", "")}
     row |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
-    word = "" if reasons else word_for(finding, low, high, str(row["dataset"]))
-    return row | {"word": word, "left_out": reasons}
+    word = "" if left_out else word_for(finding, low, high, str(row["dataset"]))
+    return row | {"word": word, "left_out": left_out}
 
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:

@@ -166,7 +166,7 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 3
     panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
-    see = "Point: ours, with its 95% interval. Diamond: printed. Grey tick: by chance. Dashed: where yes begins."
+    see = "Point: ours, with its 95% interval. Diamond: the paper's. Grey tick: by chance. Dashed: where yes begins."
     hollow = ["Hollow: from the second word vectors of docs/data.md."] * bool(found["second_effect"].notna().any())
     return titled(drawn, "Do the claims hold?", [see, *hollow])
 
