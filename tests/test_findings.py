@@ -201,9 +201,9 @@ def test_what_other_word_vectors_give_is_a_hollow_point_of_the_same_row_and_no_f
 
 
 def test_a_model_that_is_left_out_has_its_reasons_and_no_word():
-    rows = pd.concat([effect_rows("J2", [0.5, 0.5, 0.5], left_out=reason) for reason in ("a", "b", "a")])
+    rows = pd.concat([effect_rows("J2", [0.5, 0.5, 0.5], left_out=reason) for reason in ("a: .98", "b", "a: .97")])
     (found,) = judge(rows.assign(model="one")).to_dict("records")
-    assert (found["word"], found["left_out"], found["effect"]) == ("", "a; b", 0.5)
+    assert (found["word"], found["left_out"], found["effect"]) == ("", "a: .97; b", 0.5)
     (found,) = judge(effect_rows("J2", [0.5, 0.5, 0.5])).to_dict("records")
     assert found["word"] == YES and list(found) == FOUND
 

@@ -47,6 +47,8 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.ends("J6", "sst", percent=True) == "51"
     assert small.row("J6 sst")["word"] == "yes"
     assert show.number(10.25, FINDINGS["S3"]) == "10.25"
+    sides = [show.side(FINDINGS[name], "agnews") for name in ("W1", "S2", "J5c", "J1", "J7")]
+    assert sides == ["within ±.01", "below .25", "above chance", "", "above −.05"]
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
     assert small.ends("J6", "sst imdb", percent=True) == "50 to 51" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
