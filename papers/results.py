@@ -209,8 +209,8 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
-    """The rows of each model's main experiment: most texts, its recipe's `vectors`, most runs, else the last."""
-    place = ["notebook", *(["dataset", "model"] if kind == "findings" else (x for x in RUN_COLUMNS if x in rows))]
+    """The rows of each model and finding from the most texts; of these from its recipe's `vectors`, then most runs."""
+    place = ["notebook", *(x for x in (KEYS[kind][:3] if kind == "findings" else RUN_COLUMNS) if x in rows)]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", *place)]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
     rows = rows.copy().assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
@@ -224,7 +224,7 @@ def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_V
 
 def with_second(main: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Kept findings, and those of `rows` that read the same but for other word vectors (SECOND_VECTORS): `second`."""
-    read = ["notebook", "dataset", "model", *(name for name in READ if name != "vectors")]
+    read = ["notebook", "dataset", "model", "finding", *(name for name in READ if name != "vectors")]
     rest = rows.merge(main[read].drop_duplicates(), on=read)
     rest = rest.merge(main[[*read, "vectors"]].drop_duplicates(), on=[*read, "vectors"], how="left_anti")
     return pd.concat([main.assign(second=False), main_runs(rest, "findings", SECOND_VECTORS).assign(second=True)])
