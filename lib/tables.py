@@ -14,7 +14,8 @@ from lib.quantity import RUN_COLUMNS, title_of
 NOTHING = "There is nothing to show."
 TEXT_STYLE = "text-align: left; vertical-align: top"
 NUMBER_STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
-COLUMN_STYLES = {"quantity": "min-width: 13em", **dict.fromkeys(("encoder", "95%"), "white-space: nowrap")}
+COLUMN_STYLES = dict.fromkeys(("encoder", "95%"), "white-space: nowrap")
+COLUMN_STYLES |= dict.fromkeys(("quantity", "finding"), "min-width: 13em")
 SETTINGS = ("lambda", "delta", "eta")  # not measured: shown with all their digits
 HIDDEN = ("of_seeds", "se", "se_texts")  # columns for the kept results
 NAMES = (*RUN_COLUMNS, "quantity", "ranking", "first", "second")  # columns of names that have a title
