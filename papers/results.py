@@ -209,8 +209,8 @@ def kept(kind: str, notebook: str | None = None, dataset: str | None = None) -> 
 
 
 def main_runs(rows: pd.DataFrame, kind: str, vectors: Mapping[str, str] = MAIN_VECTORS) -> pd.DataFrame:
-    """The rows of each model and finding from the most texts; of these from its recipe's `vectors`, then most runs."""
-    place = ["notebook", *(x for x in (KEYS[kind][:3] if kind == "findings" else RUN_COLUMNS) if x in rows)]
+    """The main rows of each model and finding: most texts, its recipe's `vectors`, most runs, else the last."""
+    place = ["notebook", *(x for x in (KEYS[kind] if kind == "findings" else RUN_COLUMNS) if x in rows and x != "seed")]
     named = [name for name in KEYS[kind] if name in rows and name not in ("seed", *place)]
     first = rows["recipe"].str.split().str[0].map(vectors).fillna(" ")
     rows = rows.copy().assign(own=[name.startswith(own) for name, own in zip(rows["vectors"], first, strict=True)])
