@@ -31,7 +31,7 @@ class AdversarySettings(Settings):
     attention: one_of(ATTENTIONS) = setting("additive", "of the same")
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of the distance, beside 0; None: the profile's")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
-    adversaries: bool = setting(True, "tables 3 and 4, figure 5: trained adversaries, the MLP; False: left out")
+    adversaries: bool = setting(True, "table 4, figure 5, a guide of table 3: trained adversaries; False: left out")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:
@@ -62,7 +62,7 @@ def sweep(settings: Settings) -> list[Run]:
 
 def guides(settings: Settings) -> list[Run]:
     """The guided MLP (section 3.4), which is Jain & Wallace's average encoder: without and with each guide."""
-    mlps = [replace(base, encoder="average") for base in bases(settings) if settings.adversaries]
+    mlps = [replace(base, encoder="average") for base in bases(settings)]
     runs = [*mlps, *(replace(mlp, variant="uniform") for mlp in mlps)]
     runs += [replace(mlp, variant="guide_base", base=replace(mlp, encoder=settings.encoder)) for mlp in mlps]
     strength = guiding(settings.lambdas or LAMBDAS[settings.profile])

@@ -190,10 +190,10 @@ def test_every_dataset_and_variant_has_its_runs():
     assert {(run.option("divergence"), run.attention, run.epochs) for run in runs} == bounded
 
 
-def test_without_trained_adversaries_table_2_is_left():
+def test_without_trained_adversaries_tables_2_and_3_are_left():
     runs = {one: planned.runs("adversary", "sst", "paper", device="cpu", adversaries=one) for one in (True, False)}
-    assert {run.variant for run in runs[False]} == {"base", "uniform"} and len(runs[False]) == 9 + 5
-    assert {run.encoder for run in runs[False]} == {"bilstm"} and set(runs[False]) < set(runs[True])
+    assert {run.variant for run in runs[False]} == {"base", "uniform", "guide_base"} and len(runs[False]) == 9 + 4 * 5
+    assert sum(run.encoder == "bilstm" for run in runs[False]) == 9 + 5 and set(runs[False]) < set(runs[True])
 
 
 def test_the_adversary_of_table_3_guides_or_that_of_the_largest_lambda_and_never_what_only_imitates():
