@@ -86,7 +86,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "fewest": "fewest possible",
     "guide_uniform": "Uniform",  # as Wiegreffe & Pinter's table 3 has them
     "guide_learned": "Trained MLP",
-    "guide_base": "Base LSTM",
+    "guide_base": "Base",
     "guide_adversary": "Adversary",
     "guide_imitation": "Imitation",
     "flip_both": "both flip",
