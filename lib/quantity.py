@@ -84,7 +84,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     **{f"{kind.lower()}-{part}": f"{kind}-{part}" for kind in ("FLAN", "HAN") for part in ("rnn", "conv", "noenc")},
     "product": "gradient × attention",
     "fewest": "fewest possible",
-    "guide_uniform": "Uniform",  # as Wiegreffe & Pinter's table 3 has them
+    "guide_uniform": "Uniform",  # of Wiegreffe & Pinter's table 3
     "guide_learned": "Trained MLP",
     "guide_base": "Base",
     "guide_adversary": "Adversary",

@@ -57,9 +57,10 @@ class Finding:
         """What the paper predicts of a dataset: above, below or within, or level for nothing."""
         return "within" if dataset in self.within_on else self.predicts
 
-    def is_about(self, row: Mapping[str, Any]) -> bool:
+    def is_about(self, model: Mapping[str, Any]) -> bool:
         """Whether a row of `compute` is of a model that the finding is about; one's own model is."""
-        return all(row[name] in of or row[name] not in KNOWN.get(name, row.values()) for name, of in self.shows.items())
+        own = {name for name, known in KNOWN.items() if model[name] not in known}
+        return all(model[name] in allowed for name, allowed in self.shows.items() if name not in own)
 
 
 # What effects of a kind have, unless their entry says otherwise.

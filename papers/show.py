@@ -200,8 +200,8 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     ]
     layers = [mark for column, mark in marks if data[column].notna().any()]
     if finding.predicts != "level" and not finding.beyond_chance:
-        none = {*map(finding.predicts_on, same["dataset"])} == {"within"}
-        line = alt.Chart(pd.DataFrame({"at": [-finding.d, finding.d] if none else [float(finding.threshold)]}))
+        within = {*map(finding.predicts_on, same["dataset"])} == {"within"}
+        line = alt.Chart(pd.DataFrame({"at": [-finding.d, finding.d] if within else [float(finding.threshold)]}))
         layers.insert(0, line.mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.X("at:Q")))
     title = alt.TitleParams(wrap(f"{finding.sentence}{of and f', {of}'}", width // 7), fontSize=12, offset=4)
     return alt.layer(*layers).properties(width=width, height=alt.Step(17), title=title)

@@ -411,13 +411,12 @@ def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_th
         show.headline(rows.assign(word=rows["finding"].map(words).astype(object).fillna(rows["word"])), own=True)
         return re.findall("<b>(.*?)</b>", shown[0]), unescape(shown[0])
 
-    reads, decides = "As where the model reads: ", "As why it decides: "
-    instead = "; show leave-one-out, what each word"
+    reads, decides, rest = "As where the model reads: ", "As why it decides: ", "; show leave-one-out, what each word"
     lines, html = top(rows)
     assert lines == [f"{reads}yes.", f"{decides}yes."]
     assert ".30 [.20, .40] (chance .10), yes (" in html and "mine, runs: 1" in html and "other" not in html
-    assert top(rows, J5c=NO, J7=OPEN)[0] == [f"{reads}no.", f"{decides}can&#x27;t tell{instead} changes."]
-    assert top(rows, J6=OPEN, J7=NO)[0] == [f"{reads}can&#x27;t tell.", f"{decides}no{instead} changes."]
+    assert top(rows, J5c=NO, J7=OPEN)[0] == [f"{reads}no.", f"{decides}can&#x27;t tell{rest} changes."]
+    assert top(rows, J6=OPEN, J7=NO)[0] == [f"{reads}can&#x27;t tell.", f"{decides}no{rest} changes."]
     assert top(rows.assign(left_out="it is uniform"))[0] == [f"{reads}– it is uniform.", f"{decides}– it is uniform."]
     assert top(rows[rows["finding"] != "J6"])[0][0] == f"{reads}– only 0 texts have a value; it needs 50."
     lines, elsewhere = top(rows.assign(finding="S2"))

@@ -44,8 +44,9 @@ def test_numbers_are_looked_up_by_the_ids_of_findings(small):
     assert small.interval("W1 sst") == "+.004 (1 run)" and small.interval("S3 sst FLAN-rnn").startswith("2.34 [2.07, ")
     assert small.paper("J1 sst") == ".35" and small.paper("J1 sst average + additive") == ".61"
     assert small.ends("J6", "sst", percent=True) == "51" and small.row("J6 sst")["word"] == "yes"
-    sides = [show.side(FINDINGS[name], "agnews") for name in ("W1", "S2", "J5c", "J1")]
-    assert sides == ["within ±.01", "below .25", "above chance", ""] and show.number(10.25, FINDINGS["S3"]) == "10.25"
+    sides = [show.side(FINDINGS[name], "agnews") for name in ("W1", "S2", "J5c", "J1", "J7")]
+    shown = [*sides, show.number(10.25, FINDINGS["S3"])]
+    assert shown == ["within ±.01", "below .25", "above chance", "", "above −.05", "10.25"]
     assert small.ends("J1", "sst imdb") == ".31 to .37" and small.ends("J1", "sst imdb", "paper") == ".35 to .44"
     assert small.ends("J6", "sst imdb", percent=True) == "50 to 51" and small.ends("J1", "sst sst") == ".31"
     assert small.value("theirs", "sst", "f1", encoder="bilstm", attention="additive") == ".78"
