@@ -12,6 +12,7 @@ from lib import analysis
 from lib.analysis.adversaries import distance_beyond_seeds, select_runs
 from lib.analysis.summaries import rows_where
 from lib.models import ATTENTIONS
+from lib.quantity import title_of
 from lib.training import Run
 from lib.training.runs import NEVER_ZERO
 from papers.paper import Paper
@@ -95,8 +96,7 @@ def table4(rows: pd.DataFrame) -> pd.DataFrame:
 
 def partners(rows: pd.DataFrame, of_models: pd.DataFrame) -> list[pd.DataFrame]:
     """Tables 3 and 4, of the paper's own attention."""
-    own = of_models["attention"].eq("additive") & of_models["projection"].eq("softmax")
-    return [table4(rows), table3(of_models[own])]
+    return [table4(rows), table3(rows_where(of_models, {"attention": "additive", "projection": "softmax"}))]
 
 
 def tables(of_models, of_seeds, guides, adversaries, dev, searches) -> dict[str, pd.DataFrame]:
@@ -118,14 +118,13 @@ def base_guide_less_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tu
     rows, between = tables["guides"], ({"variant": "guide_base"}, {"variant": "guide_adversary"})
     if len(rows := rows[rows["seed"].isin(rows_where(rows, between[1])["seed"])]):
         effect = analysis.effects_between(rows, ["f1"], between)[0]
-        yield {"model": "MLP"}, [rows_where(rows, between[0])], effect
+        yield {"model": f"MLP guided by {title_of(rows['guide'].iloc[0])}"}, [rows_where(rows, between[0])], effect
 
 
 def f1_of_the_adversary(tables: Mapping[str, pd.DataFrame]) -> Iterator[tuple]:
     """W4b: its F1 less that of the base of its seed."""
     if len(rows := tables["chosen"]):
-        both = pd.concat([tables["bases"], rows])
-        between = {"variant": "adversary"}, {"variant": "base"}
+        both, between = pd.concat([tables["bases"], rows]), ({"variant": "adversary"}, {"variant": "base"})
         yield {}, [tables["bases"]], analysis.effects_between(both, ["f1"], between)[0]
 
 

@@ -159,7 +159,7 @@ def paired_effects(finding: Finding, tables: Mapping[str, pd.DataFrame]) -> Iter
                 continue
             own, other = between[place], between[1 - place]
             parts = [value for name, value in own.items() if len(pairs) > 1 or value == other.get(name)]
-            name = effect.get("label") or model_name([*parts, *key.values()])
+            name = effect.get("label", "{}").format(model_name([*parts, *key.values()]))
             both = [groups[place], groups[1 - place]]
             yield {"model": name}, both, effects_between(rows, [column or effect["score"]], between)[0]
 

@@ -179,8 +179,7 @@ def test_values_per_word_come_back_whatever_the_batches():
 def test_every_dataset_and_variant_has_its_runs():
     for dataset in (name for name, spec in DATASETS.items() if not spec.asks):
         runs = planned.runs("adversary", dataset, "paper", device="cpu")
-        variants = {"base", "uniform", "adversary", "guide_base", "guide_adversary"}
-        assert {run.variant for run in runs} == variants
+        assert {run.variant for run in runs} == {"base", "uniform", "adversary", "guide_base", "guide_adversary"}
         sweep = planned.runs("adversary/sweep", dataset, "paper")
         assert {run.option("lambda") for run in sweep} == {0, 1e-4, 5.25e-4, 1e-3, 2e-3, 3e-3} and len(sweep) == 5 * 6
         assert {(run.option("tvd"), run.option("divergence")) for run in sweep} == {("half", "kl")}

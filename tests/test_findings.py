@@ -108,7 +108,7 @@ def test_a_finding_is_sound(finding):
     (kind,) = set(effects.KINDS) & set(finding.effect)
     if kind == "call":
         assert callable(getattr(import_module(f"papers.{finding.notebook}"), finding.effect["call"]))
-    assert set(finding.effect.get("by", ())) <= {*MODEL}
+    assert set(finding.effect.get("by", ())) <= {*MODEL, "guide"}
     assert finding.predicts in ("above", "below", "within", "level")
     assert bool(finding.d) or (finding.predicts != "within" and not finding.within_on)
     assert finding.predicts != "level" or not finding.threshold
@@ -367,7 +367,7 @@ def chance_tables(notebook: str, random: np.random.Generator) -> dict[str, pd.Da
         return pd.concat(models, ignore_index=True)
 
     if notebook == "adversary":
-        guides = rows("variant", "base", "uniform", "guide_base", "guide_adversary", encoder="average")
+        guides = rows("variant", "base", "uniform", "guide_base", "guide_adversary", encoder="average", guide="bilstm")
         adversary = rows("variant", "adversary", trains="all", **{"lambda": 1})
         tables = {"measured": pd.concat([rows("variant", "base", "uniform"), guides]), "bases": rows("variant", "base")}
         return tables | {"guides": guides, "searches": tables["bases"], "uniform": tables["bases"], "chosen": adversary}

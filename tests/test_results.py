@@ -64,8 +64,9 @@ def kept(kind: str = "findings") -> list[tuple[int, float]]:
         ({"delta": [0.01], **TYING}, {"delta": [0.1], **TYING}),
         ({"train": 9}, {"train": 8}),
         ({"texts": "0123456789abcdef"}, {"texts": "fedcba9876543210"}),  # as many texts, of other tokens
+        ({"of": {"guide": "bilstm"}}, {"of": {"guide": "minilm"}, "model": "two"}),
     ],
-    ids=["vectors", "recipe", "sizes", "tokenization"],
+    ids=["vectors", "recipe", "sizes", "tokenization", "guide"],
 )
 def test_other_runs_stand_beside_each_other_and_the_same_one_replaces_itself(first, second):
     keep({0: 0.1, 1: 0.2}, **first)
