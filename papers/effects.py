@@ -229,10 +229,9 @@ def not_learned(rows: pd.DataFrame) -> str:
     answers = rows.drop_duplicates(["instance", "seed"]) if "lambda" not in rows else rows
     right = (answers["label"] == answers["prediction"]).astype(float)
     of_texts, of_seeds = (right.groupby(answers[by]).mean() for by in ("instance", "seed"))
-    accuracy, se = of_seeds.mean(), of_texts.sem()
-    low, high = interval(accuracy, se, of_seeds.to_numpy(), len(of_texts))
+    low, high = interval(of_seeds.mean(), of_texts.sem(), of_seeds.to_numpy(), len(of_texts))
     largest = answers.drop_duplicates("instance")["label"].value_counts(normalize=True).max()
-    seen = f"accuracy {accuracy:.2f} [{max(low, 0):.2f}, {min(high, 1):.2f}]"
+    seen = f"accuracy {of_seeds.mean():.2f} [{max(low, 0):.2f}, {min(high, 1):.2f}]"
     return "" if low > largest else f"{seen}, not above the largest class, {largest:.2f}"
 
 

@@ -30,6 +30,7 @@ SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:le
 # In profile paper the learning rates of table 4, which need many epochs; else Jain & Wallace's, which the recipe has.
 RATES = {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}
 SLOWLY = {"epochs": 300, "patience": 20}
+ANEW = {"transformer": {"learning_rate": 1e-4}}  # its adversaries trained anew: at 1e-3 they do not learn to imitate
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}  # the paper's are not printed
 FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (1.0, 3.0, 10.0, 30.0)}
 KL_LAMBDAS = {"quick": (0.1,), "paper": (0.03, 0.1, 0.3, 1.0)}  # footnote 5's divergence, of frozen adversaries too
@@ -95,8 +96,8 @@ def without_context(settings: Settings) -> list[Run]:
 def imitations(settings: Settings, strengths: Iterable[float], **options) -> list[Run]:
     """The adversaries of each model under softmax, with each lambda."""
     bases = of_each(settings, PROJECTIONS[:1]) if settings.adversaries else []
-    each = product(bases, dict.fromkeys(strengths))
-    return [imitation(base, strength, settings.adversary_epochs, **options) for base, strength in each]
+    pairs = product(bases, dict.fromkeys(strengths))
+    return [imitation(*pair, settings.adversary_epochs, **(options or ANEW.get(pair[0].encoder, {}))) for pair in pairs]
 
 
 def adversaries(settings: Settings) -> list[Run]:
