@@ -28,9 +28,9 @@ PROJECTIONS = ("softmax", "sparsemax")
 STRENGTHS = {"quick": (-10.0, 0.0, 0.9), "paper": (-100.0, -10.0, -3.0, -1.0, 0.0, 0.25, 0.5, 0.75, 0.9)}
 SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:learned")}
 # In profile paper the learning rates of table 4, which need many epochs; else Jain & Wallace's, which the recipe has.
-RATES = {"bilstm": {"learning_rate": 1e-4}, "transformer": {"learning_rate": 1e-5}}
 SLOWLY = {"epochs": 300, "patience": 20}
-ANEW = {"transformer": {"learning_rate": 1e-4}}  # its adversaries trained anew: at 1e-3 they do not learn to imitate
+RATES = {"bilstm": SLOWLY | {"learning_rate": 1e-4}, "transformer": SLOWLY | {"learning_rate": 1e-5}}
+TRAINED = {"all": {"learning_rate": 1e-4}, "attention": {"learning_rate": 1e-2, "epochs": 2000}}  # a Transformer's
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}  # the paper's are not printed
 FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (1.0, 3.0, 10.0, 30.0)}
 KL_LAMBDAS = {"quick": (0.1,), "paper": (0.03, 0.1, 0.3, 1.0)}  # footnote 5's divergence, of frozen adversaries too
@@ -62,7 +62,7 @@ class SparsitySettings(Settings):
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
     """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
-    how = RATES[encoder] | SLOWLY if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
+    how = RATES[encoder] if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
     how = {} if is_pretrained(encoder) else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})
     options = tuple((how | start).items())
@@ -94,10 +94,10 @@ def without_context(settings: Settings) -> list[Run]:
 
 
 def imitations(settings: Settings, strengths: Iterable[float], **options) -> list[Run]:
-    """The adversaries of each model under softmax, with each lambda."""
+    """The adversaries of each model under softmax, with each lambda; at 1e-3 a Transformer's would not converge."""
     bases = of_each(settings, PROJECTIONS[:1]) if settings.adversaries else []
-    pairs = product(bases, dict.fromkeys(strengths))
-    return [imitation(*pair, settings.adversary_epochs, **(options or ANEW.get(pair[0].encoder, {}))) for pair in pairs]
+    how, pairs = {"transformer": TRAINED[options.get("trains", "all")]}, product(bases, dict.fromkeys(strengths))
+    return [imitation(*pair, settings.adversary_epochs, **options | how.get(pair[0].encoder, {})) for pair in pairs]
 
 
 def adversaries(settings: Settings) -> list[Run]:
