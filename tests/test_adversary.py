@@ -148,8 +148,7 @@ def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
     guided = train(run, say=print)
     assert isinstance(guided.model, GuidedClassifier)
     given = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev")).attention
-    batch = next(guided.batches("dev"))
-    output = guided.model(batch)
+    output = guided.model(batch := next(guided.batches("dev")))
     assert torch.equal(output.attention, given.look_up(batch)) and not output.attention[~batch.mask].any()
     by_hand = guided.model.decoder(torch.einsum("bt,bth->bh", output.attention, output.hidden))
     assert torch.allclose(output.logits, by_hand, atol=1e-5)
