@@ -67,10 +67,10 @@ def variant(settings: Settings, name: str, attention: str, seed: int, layers: in
     return settings.run(settings.encoder, attention, seed, **how)
 
 
-def imitation(base: Run, strength: float, most: int | None = None, **others) -> Run:
+def imitation(base: Run, strength: float, most_epochs: int | None = None, **others) -> Run:
     """The adversary of a model: built as it is, trained by Eq. 6 with lambda `strength`, and ended by its own rule."""
     options = {name: value for name, value in base.options if name not in OF_THE_BASE}
-    options |= AIM | {"lambda": strength} | others | ({"epochs": most} if most else {})
+    options |= AIM | {"lambda": strength} | others | ({"epochs": most_epochs} if most_epochs else {})
     return replace(base, variant="adversary", base=base, options=tuple(options.items()))
 
 
