@@ -30,7 +30,7 @@ SPECTRUM = {"quick": ("softmax",), "paper": ("softmax", "entmax:1.5", "entmax:le
 # In profile paper the learning rates of table 4, which need many epochs; else Jain & Wallace's, which the recipe has.
 SLOWLY = {"epochs": 300, "patience": 20}
 RATES = {"bilstm": SLOWLY | {"learning_rate": 1e-4}, "transformer": SLOWLY | {"learning_rate": 1e-5}}
-TRAINED = {"all": {"learning_rate": 1e-4}, "attention": {"learning_rate": 1e-2, "epochs": 2000}}  # a Transformer's
+TRANSFORMERS = {"all": {"learning_rate": 1e-4}, "attention": {"learning_rate": 1e-2, "epochs": 2000}}  # adversaries
 ADVERSARY_LAMBDAS = {"quick": (0.1,), "paper": (0.05, 0.2)}  # the paper's are not printed
 FROZEN_LAMBDAS = {"quick": (1.0,), "paper": (1.0, 3.0, 10.0, 30.0)}
 KL_LAMBDAS = {"quick": (0.1,), "paper": (0.03, 0.1, 0.3, 1.0)}  # footnote 5's divergence, of frozen adversaries too
@@ -96,7 +96,7 @@ def without_context(settings: Settings) -> list[Run]:
 def imitations(settings: Settings, strengths: Iterable[float], **options) -> list[Run]:
     """The adversaries of each model under softmax, with each lambda; at 1e-3 a Transformer's would not converge."""
     bases = of_each(settings, PROJECTIONS[:1]) if settings.adversaries else []
-    how, pairs = {"transformer": TRAINED[options.get("trains", "all")]}, product(bases, dict.fromkeys(strengths))
+    how, pairs = {"transformer": TRANSFORMERS[options.get("trains", "all")]}, product(bases, dict.fromkeys(strengths))
     return [imitation(*pair, settings.adversary_epochs, **options | how.get(pair[0].encoder, {})) for pair in pairs]
 
 
