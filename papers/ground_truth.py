@@ -233,13 +233,12 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
         return pd.DataFrame()
     rationales = [text.rationale for text in trained[0].corpus.test.instances]
     rankings = {name: importance.RANKINGS[name] for name in ("attention", "gradient")}
-    top = interventions.single_erasure({"attention": rankings["attention"]})
     quantities = [attention_weights, importance.quantity("gradient_times_input", importance.gradient_times_input)]
     quantities += [importance.quantity(OF_HIDDEN, importance.leave_one_out, of="hidden"), importance.top_word_share]
     quantities += [interventions.permutation_effect(draws), interventions.substituted(draws)]
     quantities += [interventions.adversary(0.01, "exact"), interventions.largest_jsd()]
-    quantities += [top, interventions.until_flip(rankings, orders=1)]
-    quantities += [interventions.without_reason(rationales)]
+    quantities += [interventions.single_erasure({"attention": rankings["attention"]})]
+    quantities += [interventions.until_flip(rankings, orders=1), interventions.without_reason(rationales)]
     pairs = [("attention", "gradient_times_input"), ("attention", OF_HIDDEN)]
     frames = [measure_all(models, quantities).assign(kind=kind) for kind, models in by_kind(trained).items()]
     instances = add_entropies(correlate(pd.concat(frames, ignore_index=True), pairs), ["attention"])

@@ -52,8 +52,7 @@ def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
     row = {name: rows[0][name] for name in ("finding", "model", *MODEL)}
     row |= {"chance": chance, "runs": len(values), "n": int(n.max()), "vectors": rows[0].get("vectors", "")}
     row |= dict(zip(("effect", "low", "high"), map(float, numbers), strict=True))
-    word = "" if left_out else word_for(finding, low, high, str(row["dataset"]))
-    return row | {"word": word, "left_out": left_out}
+    return row | {"word": "" if left_out else word_for(finding, low, high, str(row["dataset"])), "left_out": left_out}
 
 
 def word_for(finding: Finding, low: float, high: float, dataset: str = "") -> str:

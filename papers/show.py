@@ -25,12 +25,12 @@ from papers.published import ANSWERS, KEYS, table
 
 WORD_COLORS = {YES: COLORS[2], NO: COLORS[1], NONE: COLORS[0], OPEN: "#9a9a9a", "": INK}
 ANSWER_COLORS = dict(zip(ANSWERS, (COLORS[2], COLORS[0], COLORS[1]), strict=True))
-# May the attention of one's own model be shown? The findings that answer it, and what to do where they do not say yes.
+# May the attention of one's own model be shown? The findings that answer it, and what to show by whether both say yes.
 FEWEST = 50  # texts of each effect that the answer about one's own model rests on
-QUESTIONS = {
-    "As where the model reads": (("J6", "J5c"), ""),
-    "As why it decides": (("J7", "J7b"), "; show leave-one-out, what each word changes"),
-}
+QUESTIONS = {"As where the model reads": ("J6", "J5c"), "As why it decides": ("J7", "J7b")}
+BESIDE = "attention, called where the model reads, with leave-one-out beside it"
+SHOWN = {(True, True): "attention", (True, False): BESIDE}  # else LEAVE_ONE_OUT
+LEAVE_ONE_OUT = "leave-one-out, what each word changes"
 BOX = ("J1", "J4", "J5", "J5c", "J6", "J7", "J7b")
 LABEL = 320  # pixels, the most for the names of models; a third for those of datasets
 WIDTH = 940  # of a row of panels
@@ -56,27 +56,28 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
         above = may_be_shown(rows) if own else "<p>May this attention be shown? A report of correlation answers.</p>"
     answers = map(unescape, re.findall("<b>(.+?)</b>", above))
     shown, drawing = above + findings(rows, not own).data, forest(rows)
-    chart = drawing.to_dict() if hasattr(drawing, "to_dict") else None
     lines = [*answers, *map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
-    top = {"lines": lines, "table": shown, "chart": chart, "own": own}
+    top = {"lines": lines, "table": shown, "own": own, "chart": getattr(drawing, "to_dict", lambda: None)()}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
 def may_be_shown(found: pd.DataFrame) -> str:
-    """*May its attention be shown?* of one model, as HTML: two lines with their numbers, or why not; then the rule."""
+    """*May its attention be shown?* of one model, as HTML: what to show, two answers with numbers, the rule."""
     rows = {row["finding"]: row for row in found.to_dict("records")}
     trained = ", trained here on these texts" if found["attention"].iloc[0] in ATTENTIONS else ""
-    lines = f"<p>Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}.</p>"
-    for question, (names, otherwise) in QUESTIONS.items():
+    lines, yes = "", []
+    for question, names in QUESTIONS.items():
         of = [rows.get(name, {"left_out": "", "n": 0}) for name in names]
         few = [f"only {row['n']} texts have a value; it needs {FEWEST}" for row in of if row["n"] < FEWEST]
         words, left_out = {row.get("word") for row in of}, [row["left_out"] for row in of if row["left_out"]]
         reasons = [f"– {reason}" for reason in (*left_out, *few)]
-        answer = YES if words == {YES} else (OPEN if words <= {YES, OPEN} else NO) + otherwise
+        answer = YES if words == {YES} else OPEN if words <= {YES, OPEN} else NO
+        yes.append(answer == YES and not reasons)
         numbers = "" if reasons else " ".join(f"{in_words(row)} ({row['n']:,} texts)." for row in of)
         lines += f"<p><b>{question}: {escape([*reasons, answer][0])}.</b> {escape(numbers)}</p>"
-    text = (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8").partition("\n## May its attention")[2]
-    rule = re.findall(r"^\d\. (.+)", text.partition("\n## ")[0], re.MULTILINE)
+    model = f"Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}."
+    lines = f"<p>{model}</p><p><b>Show {SHOWN.get(tuple(yes), LEAVE_ONE_OUT)}.</b></p>{lines}"
+    rule = re.findall(r"^\d\. (.+)", (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8"), re.MULTILINE)
     return f"{lines}<ol>{''.join(f'<li>{escape(line)}</li>' for line in rule)}</ol>"
 
 
@@ -267,9 +268,9 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
         raise Empty("no printed value has one of ours")
     data = rows[["source", "theirs", "ours", "answer", "dataset", "quantity"]]
     x, y = alt.X("theirs:Q", title="printed"), alt.Y("ours:Q", title="ours")
-    colors = alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
-    dots = alt.Chart().mark_circle(size=14, opacity=0.6)
-    dots = dots.encode(x, y, alt.Color("answer:N", title=None, scale=colors), tooltip=[*data.columns[1:]])
+    scale = alt.Scale(domain=list(ANSWER_COLORS), range=list(ANSWER_COLORS.values()))
+    color, tips = alt.Color("answer:N", title=None, scale=scale), [*data.columns[1:]]
+    dots = alt.Chart().mark_circle(size=14, opacity=0.6).encode(x, y, color, tooltip=tips)
     numbers = data[["theirs", "ours"]].to_numpy()
     diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
     diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {numbers.min()} : {numbers.max()}")

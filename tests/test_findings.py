@@ -411,16 +411,18 @@ def test_the_box_of_ones_own_answers_with_numbers_or_says_why_it_cannot_under_th
         show.headline(rows.assign(word=rows["finding"].map(words).astype(object).fillna(rows["word"])), own=True)
         return re.findall("<b>(.*?)</b>", shown[0]), unescape(shown[0])
 
-    reads, decides, rest = "As where the model reads: ", "As why it decides: ", "; show leave-one-out, what each word"
+    reads, decides, other = "As where the model reads: ", "As why it decides: ", f"Show {show.LEAVE_ONE_OUT}."
     lines, html = top(rows)
-    assert lines == [f"{reads}yes.", f"{decides}yes."]
+    assert lines == ["Show attention.", f"{reads}yes.", f"{decides}yes."]
     assert ".30 [.20, .40] (chance .10), yes (" in html and "mine, runs: 1" in html and "other" not in html
-    assert top(rows, J5c=NO, J7=OPEN)[0] == [f"{reads}no.", f"{decides}can&#x27;t tell{rest} changes."]
-    assert top(rows, J6=OPEN, J7=NO)[0] == [f"{reads}can&#x27;t tell.", f"{decides}no{rest} changes."]
-    assert top(rows.assign(left_out="it is uniform"))[0] == [f"{reads}– it is uniform.", f"{decides}– it is uniform."]
-    assert top(rows[rows["finding"] != "J6"])[0][0] == f"{reads}– only 0 texts have a value; it needs 50."
+    assert top(rows, J5c=NO, J7=OPEN)[0] == [other, f"{reads}no.", f"{decides}can&#x27;t tell."]
+    assert top(rows, J7=OPEN)[0] == [f"Show {show.BESIDE}.", f"{reads}yes.", f"{decides}can&#x27;t tell."]
+    assert top(rows, J6=OPEN, J7=NO)[0] == [other, f"{reads}can&#x27;t tell.", f"{decides}no."]
+    assert top(rows.assign(left_out="x"))[0] == [other, f"{reads}– x.", f"{decides}– x."]
+    assert top(rows[rows["finding"] != "J6"])[0][:2] == [other, f"{reads}– only 0 texts have a value; it needs 50."]
     lines, elsewhere = top(rows.assign(finding="S2"))
     assert lines == [] and "A report of correlation answers" in elsewhere and "other" in elsewhere
     docs = (SOURCE.parents[1] / "docs" / "own-model.md").read_text(encoding="utf-8")
     rule = re.findall(r"^\d\. (.*)$", docs.partition("\n## May its attention be shown?\n")[2], re.MULTILINE)
+    assert all(f" {shown} |\n" in docs for shown in ("attention", show.BESIDE, show.LEAVE_ONE_OUT))
     assert rule[:5] == re.findall("<li>(.*?)</li>", html) and reads in f"{rule[0]} " and decides in rule[1]

@@ -136,7 +136,7 @@ def read(kind: str, folder: Path, **options):
         return getattr(library(), kind).from_pretrained(folder, **safely, **options)
     except Exception as error:  # those of transformers, tokenizers and safetensors have no common base
         why = " ".join(str(error).split())[:200]
-        raise DataError(f"{folder} cannot be read as {kind}: {why}") from None
+        raise DataError(f"transformers cannot read {folder} ({kind}): {why}") from None
 
 
 def classifier_of(folder: Path) -> nn.Module:
@@ -147,8 +147,8 @@ def classifier_of(folder: Path) -> nn.Module:
     wrong = sorted([*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"]), *too_many])
     if wrong:
         saved, kind = ", ".join(read("AutoConfig", folder).architectures or ["?"]), type(model).__name__
-        seen = f"{len(wrong)} are missing, too many, or of another shape, first {wrong[0]}"
-        raise DataError(f"{folder.name}, saved as {saved}, has not all weights of a trained {kind}: {seen}")
+        seen = f"{folder.name}, saved as {saved}, is no trained sequence classifier ({kind})"
+        raise DataError(f"{seen}: {len(wrong)} weights are missing, too many, or of another shape, first {wrong[0]}")
     return model
 
 

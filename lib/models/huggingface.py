@@ -264,7 +264,7 @@ def order_of(config, classes: Sequence[str]) -> tuple[list[int], list[str]]:
         return [names.index(name) for name in wanted], []
     numbers = [all(map(NUMBER.match, of)) for of in (names, wanted)]
     if len(own) != len(classes) or not any(numbers) or (set(names) & set(wanted) and not all(numbers)):
-        seen = f"the model's classes {', '.join(own)} are not the corpus' {', '.join(classes)}"
+        seen = f"the model's {len(own)} classes are {', '.join(own)}, the texts' {len(classes)} {', '.join(classes)}"
         raise ValueError(f"{seen}; allowed: the same names (id2label in config.json), or numbers, as in LABEL_0")
     taken = f"{', '.join(own)} are taken as {', '.join(classes)}"
     return list(range(len(own))), [f"The model's classes {taken}, by their order."]

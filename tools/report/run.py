@@ -75,7 +75,7 @@ def _make(notebook: Path, values: dict[str, Any], target: Path, work: Path, mark
     if not settings.get("model") and fingerprint(notebook, values) != mark:  # a file changed meanwhile: not up to date
         summary["fingerprint"] = ""
     write_file(target, page(ran, summary, known, found))
-    answers = [f"{line}\n" for line in summary["findings"][:2] if found.get("own") and settings.get("model")]
+    answers = [f"{line}\n" for line in summary["findings"][:3] if found.get("own") and settings.get("model")]
     say(f"{''.join(answers)}{target.stem}: made in {spoken(summary['seconds'])}: {target}")
 
 
