@@ -51,7 +51,7 @@ class SparsitySettings(Settings):
     projection: one_of(("softmax",)) = setting("softmax", "of attention: all are trained here, so it stays softmax")
     encoders: Encoders = setting(("bilstm", "transformer"), "with additive and with dot attention")
     strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
-        None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's"
+        None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's, entmax too"
     )
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of adversaries' distance; None: the profile's")
     frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
@@ -78,8 +78,9 @@ def spectrum(settings: Settings) -> list[Run]:
     """Figures 2 and 3, table 2: softmax, other projections, and sparsegen along its lambda; at 0 it is sparsemax."""
     if not settings.sweep:
         return of_each(settings, PROJECTIONS)
+    others = PROJECTIONS[:1] if settings.strengths else SPECTRUM[settings.profile]
     strengths = sorted(settings.strengths or STRENGTHS[settings.profile])
-    return of_each(settings, [*SPECTRUM[settings.profile], *map(sparsegen_name, strengths)])
+    return of_each(settings, [*others, *map(sparsegen_name, strengths)])
 
 
 def of_each(settings: Settings, projections: Iterable[str]) -> list[Run]:

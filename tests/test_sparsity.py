@@ -125,7 +125,7 @@ def test_the_paper_has_each_run_once_and_lambda_zero_is_sparsemax():
     assert {(run.option("divergence"), run.option("lambda")) for run in given} == {("jsd", 0.0), ("jsd", 5.0)}
     with pytest.raises(ValueError, match="less than 1"):
         planned.runs("sparsity", strengths=[2])
-    few = planned.runs("sparsity/spectrum", strengths=[0.5, 0, -1])
+    few = planned.runs("sparsity/spectrum", profile="paper", encoders=["conv"], seeds=1, strengths=[0.5, 0, -1])
     assert [run.projection for run in few] == ["softmax", "sparsegen:-1", "sparsemax", "sparsegen:0.5"]
     assert [sparsegen_strength(sparsegen_name(at)) for at in STRENGTHS] == list(STRENGTHS)
     assert np.isnan([sparsegen_strength(name) for name in ("softmax", "entmax:1.5")]).all()
