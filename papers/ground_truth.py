@@ -227,7 +227,7 @@ def by_kind(trained: Sequence[Trained]) -> dict[str, list[Trained]]:
     return groups | ({"displayed": displayed} if displayed else {})
 
 
-def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
+def tested(trained: Sequence[Trained]) -> pd.DataFrame:
     """Honest models and liars, with what the papers' tests need of each test text; no row of no model."""
     if not trained:
         return pd.DataFrame()
@@ -235,7 +235,7 @@ def tested(trained: Sequence[Trained], draws: int) -> pd.DataFrame:
     rankings = {name: importance.RANKINGS[name] for name in ("attention", "gradient")}
     quantities = [attention_weights, importance.quantity("gradient_times_input", importance.gradient_times_input)]
     quantities += [importance.quantity(OF_HIDDEN, importance.leave_one_out, of="hidden"), importance.top_word_share]
-    quantities += [interventions.permutation_effect(draws), interventions.substituted(draws)]
+    quantities += [interventions.permutation_effect(), interventions.substituted()]
     quantities += [interventions.adversary(0.01, "exact"), interventions.largest_jsd()]
     quantities += [interventions.single_erasure({"attention": rankings["attention"]})]
     quantities += [interventions.until_flip(rankings, orders=1), interventions.without_reason(rationales)]

@@ -128,7 +128,7 @@ def test_the_batches_change_nothing_and_get_smaller_with_the_number_of_classes()
     sizes = []
     for number in (2, 32, 300, 10**6):
         corpus = SimpleNamespace(classes=range(number))
-        batches_of(SimpleNamespace(corpus=corpus, batches=lambda split, size: sizes.append(size)), "test")
+        batches_of(SimpleNamespace(corpus=corpus, batches=lambda split, size: sizes.append(size)))
     assert sizes == [512, 512, 55, 1]
 
 

@@ -47,8 +47,8 @@ def measure_versus_base(trained: Sequence[Trained], bases: Sequence[Trained] | N
             if model.corpus.checksum != base.corpus.checksum:
                 raise ValueError(f"{model.run} and its base {base.run} read other data; they must read the same")
             if base.run not in outputs:
-                outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, batches_of(base, "test"))
-            frame = measure(model.model, batches_of(model, "test"), distances(outputs[base.run]), model.run, progress)
+                outputs[base.run] = BaseOutputs.compute(base.model, base.corpus.test, batches_of(base))
+            frame = measure(model.model, batches_of(model), distances(outputs[base.run]), model.run, progress)
             frames.append(frame.assign(**adversary_columns(model), tvd_half=frame["tvd"] / 2))
     return pd.concat(frames or [pd.DataFrame(columns=[*RUN_COLUMNS, *IDENTITY, *DISTANCES])], ignore_index=True)
 
@@ -179,10 +179,10 @@ def error_of_pairs(se: float, of_seeds: pd.Series) -> float:
     return float(np.sqrt(se**2 + 3 * of_seeds.var() / len(of_seeds)))
 
 
-def searches(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
+def searches(trained: Sequence[Trained]) -> list[Quantity]:
     """The search for adversaries of single texts (Jain & Wallace 2019, section 4.2.2); where known, the optimum."""
-    search = adversary(epsilon, "gradient", with_attention=True)
-    return [search, adversary(epsilon, "exact", with_attention=True)] if all(map(has_optimum, trained)) else [search]
+    search = adversary(method="gradient", with_attention=True)
+    return [search, adversary(with_attention=True)] if all(map(has_optimum, trained)) else [search]
 
 
 @torch.no_grad()
@@ -192,11 +192,11 @@ def has_optimum(trained: Trained) -> bool:
     return output.logits.shape[1] <= 2 and trained.model.token_logits(output) is not None
 
 
-def adversaries_of_texts(trained: Sequence[Trained], epsilon: float = 0.01) -> list[Quantity]:
+def adversaries_of_texts(trained: Sequence[Trained]) -> list[Quantity]:
     """`searches`, the largest JSD that there is, and by chance the optimum, or else the search, of one order a text."""
-    measured = searches(trained, epsilon)
+    measured = searches(trained)
     options = {} if len(measured) > 1 else {"method": "gradient", "draws": 1}
-    return [*measured, largest_jsd(), adversary_by_chance(epsilon, **options)]
+    return [*measured, largest_jsd(), adversary_by_chance(**options)]
 
 
 def instance_adversaries(measured: pd.DataFrame, method: str) -> pd.DataFrame:

@@ -94,7 +94,7 @@ def audit(trained: Sequence[Trained], instances: pd.DataFrame) -> tuple[pd.DataF
     found, random = [], np.random.default_rng(0)
     for one in (one for one in trained if isinstance(one.model, HuggingFaceClassifier)):
         quantities = [every_map(one.model), mask_one_out]
-        maps = measure(one.model, batches_of(one, "test"), quantities, one.run).dropna(subset="mask_one_out_signed")
+        maps = measure(one.model, batches_of(one), quantities, one.run).dropna(subset="mask_one_out_signed")
         mine = instances[instances["seed"] == one.run.seed].dropna(subset="leave_one_out_signed")
         deleted, masked = mine["leave_one_out_of_input"].tolist(), maps["mask_one_out_of_input"].tolist()
         signs = [x * y for x, y in zip(mine["leave_one_out_signed"], maps["mask_one_out_signed"], strict=True)]

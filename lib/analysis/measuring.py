@@ -76,16 +76,16 @@ def measure(
     return pd.concat([pd.DataFrame(identity, index=frame.index), frame], axis=1).copy()  # of columns that lie together
 
 
-def measure_all(trained: Sequence, quantities: Sequence[Quantity], split: str = "test") -> pd.DataFrame:
-    """`measure` of several trained runs (lib.training.Trained) on a split, one below the other."""
+def measure_all(trained: Sequence, quantities: Sequence[Quantity]) -> pd.DataFrame:
+    """`measure` of the test texts of several trained runs (lib.training.Trained), one below the other."""
     with Progress(f"measuring {', '.join(one.name for one in quantities)}", total=len(trained)) as progress:
-        frames = [measure(own.model, batches_of(own, split), quantities, own.run, progress) for own in trained]
+        frames = [measure(own.model, batches_of(own), quantities, own.run, progress) for own in trained]
     return pd.concat(frames or [measure(nn.Identity(), (), quantities)], ignore_index=True)
 
 
-def batches_of(trained: Trained, split: str) -> Iterator[Batch]:
-    """The texts of a split in batches to measure, smaller ones of many classes."""
-    return trained.batches(split, min(BATCH, 1 + LOGITS // len(trained.corpus.classes)))
+def batches_of(trained: Trained) -> Iterator[Batch]:
+    """The test texts in batches to measure, smaller ones of many classes."""
+    return trained.batches("test", min(BATCH, 1 + LOGITS // len(trained.corpus.classes)))
 
 
 def measure_batch(model: nn.Module, batch: Batch, quantities: Sequence[Quantity], columns: dict) -> list[dict]:

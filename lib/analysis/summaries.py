@@ -156,9 +156,9 @@ def rows_where(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
     return rows[(rows[list(where)] == pd.Series(where, dtype=object)).all(axis=1)]
 
 
-def with_class_names(rows: pd.DataFrame, classes: Sequence[str], most: int = 6) -> tuple[pd.DataFrame, list[str]]:
-    """The rows with the name of the predicted class in `class`, and all names; more than `most` count as one."""
-    names = list(classes) if len(classes) <= most else [f"any of {len(classes)}"]
+def with_class_names(rows: pd.DataFrame, classes: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows with the name of the predicted class in `class`, and all names; more than 6 count as one."""
+    names = list(classes) if len(classes) <= 6 else [f"any of {len(classes)}"]
     predicted = rows["prediction"].astype(int) if len(names) > 1 else np.zeros(len(rows), dtype=int)
     return rows.assign(**{"class": [names[place] for place in predicted]}), names
 
