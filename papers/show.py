@@ -55,9 +55,9 @@ def headline(found: pd.DataFrame, own: bool = False) -> None:
         rows = box[box["model"].eq(box["model"].iloc[0])] if own else rows
         above = may_be_shown(rows) if own else "<p>May this attention be shown? A report of correlation answers.</p>"
     answers = map(unescape, re.findall("<b>(.+?)</b>", above))
-    shown, drawing = above + findings(rows, not own).data, forest(rows)
+    shown, drawn = above + findings(rows, not own).data, forest(rows)
     lines = [*answers, *map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
-    top = {"lines": lines, "table": shown, "own": own, "chart": getattr(drawing, "to_dict", lambda: None)()}
+    top = {"lines": lines, "table": shown, "own": own, "chart": None if isinstance(drawn, HTML) else drawn.to_dict()}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
