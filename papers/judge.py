@@ -45,8 +45,7 @@ def judge_model(finding: Finding, rows: list[dict], these_models: bool) -> dict:
     runs = values[:0] if these_models else values
     known = "trend" not in finding.effect if these_models else len(values) >= FEW  # a trend's error over texts is not
     low, high = interval(values.mean(), mean_over(0, se), runs, n.max()) if known else (nan, nan)
-    reasons = {row["left_out"].partition(":")[0]: row["left_out"] for row in rows if row["left_out"]}  # each kind once
-    left_out = "; ".join(reasons.values())
+    left_out = "; ".join({why.partition(":")[0]: why for row in rows if (why := row["left_out"])}.values())  # each once
     numbers = np.array([values.mean(), low, high]) + (chance if finding.beyond_chance else 0.0)
     numbers = np.exp(numbers) if finding.unit == "times" else np.clip(numbers, *finding.bounds)
     row = {name: rows[0][name] for name in ("finding", "model", *MODEL)}

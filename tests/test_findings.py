@@ -154,7 +154,7 @@ def made_up(runs: int, n=400) -> tuple[pd.DataFrame, pd.DataFrame]:
             se = se / stats.t.ppf(0.975, n - 1)
             rows.append(effect_rows(finding.id, values, chances, se, n, model=model, dataset=dataset))
             ends = np.array([middle, middle - half, middle + half]) + centre
-            ends = np.exp(ends) if finding.unit == "times" else ends
+            ends = np.exp(ends) if finding.unit == "times" else np.clip(ends, *finding.bounds)
             if "trend" in finding.effect and runs == 1:  # its error over texts is not known
                 ends, word = np.array([ends[0], np.nan, np.nan]), OPEN
             wanted.append((finding.id, dataset, model, *ends, chances.mean(), runs, n, word, ""))
