@@ -39,9 +39,10 @@ class Answer:
             raise Missing(f"no kept result of {key!r}")
         return rows[0]
 
-    def interval(self, key: str) -> str:
-        """The effect with its interval, and the number of runs where they are fewer than three."""
+    def interval(self, key: str, of: str = "") -> str:
+        """The effect with its interval (`of` the "second_" vectors), and the number of runs, where fewer than three."""
         row = self.row(key)
+        row |= {name: row[of + name] for name in ("effect", "low", "high", "runs")}
         return show.measured(row) + (f" ({row['runs']} run{'s' if row['runs'] > 1 else ''})" if row["runs"] < 3 else "")
 
     def paper(self, key: str) -> str:
