@@ -127,12 +127,12 @@ def measure(trained: Sequence[Trained]) -> pd.DataFrame:
 
 
 def along_lambda(measured: pd.DataFrame) -> pd.DataFrame:
-    """The rows of sparsegen, with its lambda, and the taus with the inputs as shares of what attention's ties allow."""
-    strengths = measured["projection"].map(sparsegen_strength)
+    """Sparsegen's rows, if of several lambdas, and the taus with the inputs as shares of what ties allow."""
+    at = measured["projection"].map(sparsegen_strength)
     for share, tau in SHARES.items():
         declare(share, "fraction", f"{title_of(tau)}, share of what ties allow", (-1, 1))
         measured = measured.assign(**{share: measured[tau] / measured["tau_ceiling"]})
-    return measured.assign(**{"lambda": strengths, "projection": "sparsegen"})[strengths.notna()]
+    return measured.assign(**{"lambda": at, "projection": "sparsegen"})[at.notna() & (at.nunique() > 1)]
 
 
 def table2(trends: pd.DataFrame) -> pd.DataFrame:

@@ -178,7 +178,9 @@ def trend(instances: pd.DataFrame, by: str, quantity: str) -> dict[str, object]:
 def trends(instances: pd.DataFrame, by: str, quantities: Iterable[str]) -> pd.DataFrame:
     """`trend` of each quantity in each configuration: a row each, with the run columns."""
     models = list(configurations(instances))
-    return pd.DataFrame([key | trend(rows, by, name) for name in quantities for key, rows in models])
+    rows = [key | trend(rows, by, name) for name in quantities for key, rows in models]
+    named = ["quantity", "tau", "tau_low", "tau_high", "sd_seeds", "first", "last", "points", "seeds", "n"]
+    return pd.DataFrame(rows, columns=[*RUN_COLUMNS, *named])
 
 
 def taus_by_seed(means: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
