@@ -28,6 +28,7 @@ def answer() -> Answer:
     """The answer from the kept results."""
     findings, values = map(results.kept, ("findings", "values"))
     findings = results.with_second(results.main_runs(findings, "findings"), findings)
+    # Of two encoders of one dataset, the first has its place in the tables: the one that learns, before the frozen one.
     findings = findings.sort_values("model", key=lambda names: names.str.endswith(", frozen"), kind="stable")
     values = join_seeds(results.main_runs(values, "values"), ["notebook", *RUN_COLUMNS, *results.OPTIONS])
     parts = [compared(paper, values[values["notebook"].eq(name)]) for name, paper in PAPERS.items()]
