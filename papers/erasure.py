@@ -20,7 +20,6 @@ from papers.effects import model_name, split_models
 from papers.paper import Paper
 from papers.settings import Dataset, Encoders, OwnModel, Settings, setting
 
-MADE_UP = "planted"  # how the names of made-up texts begin
 FEWEST_SENTENCES = 4  # of a text that counts for a model over sentences: of fewer any order is nearly the best
 # Appendix A.1, of IMDB, the smallest of theirs; the epochs are those of the authors' code.
 PRINTED = {"learning_rate": 4e-4, "epochs": 15, "patience": 5}
@@ -54,7 +53,7 @@ def every_model(settings: Settings) -> list[Run]:
 def model(settings: Settings, encoder: str, seed: int) -> Run:
     """An encoder trained as the paper trains it on that dataset, or on the one most like it."""
     run = settings.run(encoder, "additive", seed, recipe="serrano2019")
-    few = settings.profile == "quick" or settings.dataset.startswith(MADE_UP)
+    few = settings.profile == "quick" or settings.dataset.startswith("planted")
     if is_pretrained(encoder):  # trained as such models are
         return run
     options = (SMALL if few else printed(settings.dataset, encoder)) | dict(run.options)
@@ -93,7 +92,7 @@ def gradient_sooner_to_later(tables: Mapping[str, pd.DataFrame]) -> Iterator[tup
 def counted() -> pd.DataFrame:
     """`counted_models` of all kept models on real texts, but those that are no evidence, beside the paper's counts."""
     values, found = (results.main_runs(results.kept(kind, "erasure"), kind) for kind in ("values", "findings"))
-    real = values[~values["dataset"].str.startswith(MADE_UP)]
+    real = values[~values["dataset"].str.startswith("planted")]
     counts = counted_models(real, found[found["finding"].eq("S2") & found["left_out"].ne("")])
     return counts.assign(paper=["10 of 16", "14 of 24", "24 of 24"])
 

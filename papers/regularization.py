@@ -12,6 +12,7 @@ from lib.analysis import add_entropies
 from lib.analysis.adversaries import measure_versus_base
 from lib.analysis.summaries import add_sureness, beside_base, rows_where
 from lib.analysis.word_states import NAME, SAMPLES, information_difference
+from lib.datasets.pretrained import is_pretrained
 from lib.quantity import title_of
 from lib.training import Run, Trained
 from lib.training.runs import REGULARIZED
@@ -57,7 +58,7 @@ class RegularizationSettings(Settings):
 
 def variant(settings: Settings, name: str, attention: str, seed: int, layers: int = 1, **options) -> Run:
     """One model of the paper: the base, or one that is to keep its words; delta and eta are those of its attention."""
-    options = TO_THE_END[settings.profile] | options
+    options = ({"query_init": "normal"} if is_pretrained(settings.encoder) else TO_THE_END[settings.profile]) | options
     weight = {"tying": "delta", "mlm": "eta"}.get(name)
     if weight and (values := getattr(settings, weight)):
         place = settings.attentions.index(attention) if attention in settings.attentions else 0
@@ -105,7 +106,7 @@ def learned(settings: Settings) -> list[Run]:
 
 def layers(settings: Settings) -> list[Run]:
     """Table 6: more than one layer, with the first attention."""
-    counts = LAYERS[settings.profile] if settings.deeper else ()
+    counts = LAYERS[settings.profile] if settings.deeper and not is_pretrained(settings.encoder) else ()
     parts = product(counts, LAYERED[settings.profile], settings.first_seeds())
     return [variant(settings, name, settings.attentions[0], seed, count) for count, name, seed in parts]
 
