@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lib.analysis.measuring import attention_weights, batches_of, max_attention, measure
 from lib.analysis.statistics import Effect
-from lib.analysis.summaries import classification, mean_effect, per_group, summarise
+from lib.analysis.summaries import classification, configurations, mean_effect, per_group, summarise
 from lib.datasets.batches import Batch
 from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
@@ -138,14 +138,22 @@ def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFram
     return pd.concat(found, ignore_index=True).query("reached >= @FAR")
 
 
-def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
-    """The rows of bases with how far other seeds move the attention of each text: `jsd_of_seeds`, nats.
+def seed_distances(instances: pd.DataFrame) -> pd.DataFrame:
+    """The rows with how far other seeds move the attention of each text: `jsd_of_seeds`, nats; of one seed without it.
 
     Wiegreffe & Pinter (2019), figure 3 a-d: the median (as its caption has it the maximum) of the JSD to the same model
-    under every other seed. Differs from the paper: each seed is the base once, not one alone. `bases` are rows of one
-    configuration with `attention_weights`, of the same texts in at least two seeds.
+    under every other seed. Differs from the paper: each seed is the base once, not one alone. The rows have
+    `attention_weights`; all seeds of a configuration have the same texts.
     """
-    weights = bases.pivot(index="instance", columns="seed", values="attention_weights")
+    declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
+    return pd.concat([from_other_seeds(rows) for _, rows in configurations(instances)], ignore_index=True)
+
+
+def from_other_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """`seed_distances` of one configuration."""
+    weights = rows.pivot(index="instance", columns="seed", values="attention_weights")
+    if len(weights.columns) == 1:
+        return rows
     starts = np.cumsum([0, *weights.iloc[:, 0].map(len)])[:-1]
     flat = {seed: np.concatenate(weights[seed].tolist()).astype(np.float64) for seed in weights}
 
@@ -155,10 +163,9 @@ def seed_distances(bases: pd.DataFrame) -> pd.DataFrame:
         return np.add.reduceat(rel_entr(p, middle) + rel_entr(q, middle), starts) / 2
 
     moved = {own: np.median([apart(own, other) for other in flat if other != own], axis=0) for own in flat}
-    declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
     table = pd.DataFrame(moved, index=weights.index)
-    pairs = zip(bases["instance"], bases["seed"], strict=True)
-    return bases.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
+    pairs = zip(rows["instance"], rows["seed"], strict=True)
+    return rows.assign(jsd_of_seeds=[table.at[pair] for pair in pairs])
 
 
 def distance_beyond_seeds(other: pd.DataFrame, bases: pd.DataFrame) -> Effect:
