@@ -1,6 +1,7 @@
 """Tiny archives in the true form of the official ones, made by hand."""
 
 import json
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -79,8 +80,7 @@ ARCHIVES = {
     "imdb": tarred(
         {
             f"aclImdb/{split}/{side}/{number}_{rating}.txt": review_of(number, side)
-            for split in ("train", "test")
-            for side, rating in (("pos", 9), ("neg", 2))
+            for split, (side, rating) in product(("train", "test"), (("pos", 9), ("neg", 2)))
             for number in reversed(range(40))
         }
         | {"aclImdb/README": "about", "aclImdb/train/unsup/0_0.txt": "left out"}
@@ -88,9 +88,7 @@ ARCHIVES = {
     "20news": tarred(
         {
             f"20news-bydate-{split}/{group}/{1000 + number}": post(group, number).encode() + b"\xe9"
-            for split in ("train", "test")
-            for group in GROUPS
-            for number in range(12)
+            for split, group, number in product(("train", "test"), GROUPS, range(12))
         }
     ),
     "agnews": tarred({"ag_news_csv/train.csv": ARTICLES * 8, "ag_news_csv/test.csv": ARTICLES}),
@@ -99,9 +97,8 @@ ARCHIVES = {
     "babi": tarred(
         {
             f"tasks_1-20_v1-2/{version}/qa{task}_{name}_{split}.txt": STORY
-            for version in ("en", "en-10k", "hn")
+            for version, split in product(("en", "en-10k", "hn"), ("train", "test"))
             for task, name in ((1, "single-supporting-fact"), (2, "two"), (3, "three"), (11, "basic-coreference"))
-            for split in ("train", "test")
         }
     ),
     "eraser_movies": tarred(

@@ -21,8 +21,7 @@ from lib.training.tasks import Adversary, BaseOutputs, Classification, PerWord
 from lib.training.trained import build, task_of
 
 pytestmark = pytest.mark.usefixtures("one_cache")
-SMALL = (("embedding_size", 20), ("epochs", 3), ("hidden_size", 16))
-BASE = Run("planted", vectors="random", options=SMALL)
+BASE = Run("planted", vectors="random", options=(("embedding_size", 20), ("epochs", 3), ("hidden_size", 16)))
 
 
 def adversary(base: Run = BASE, **options) -> Run:
@@ -143,8 +142,7 @@ def test_an_adversary_may_start_from_all_of_its_bases_parameters(base, trains):
 
 
 def test_imposed_attention_is_used_exactly_and_does_not_learn(base):
-    run = replace(BASE, encoder="average", variant="guide_base", base=BASE)
-    guided = train(run, say=print)
+    guided = train(replace(BASE, encoder="average", variant="guide_base", base=BASE), say=print)
     assert isinstance(guided.model, GuidedClassifier)
     given = BaseOutputs.compute(base.model, base.corpus.dev, base.batches("dev")).attention
     output = guided.model(batch := next(guided.batches("dev")))
@@ -167,8 +165,7 @@ def test_values_per_word_come_back_whatever_the_batches():
     held = PerWord(split)
     for batch, values in given:
         held.put(batch, values)
-    everything = collate(split, np.arange(len(split))[::-1].copy())
-    together = held.look_up(everything)
+    together = held.look_up(collate(split, np.arange(len(split))[::-1].copy()))
     for batch, values in given:
         assert torch.equal(held.look_up(batch), values)
         assert torch.equal(together[len(split) - 1 - batch.instance, : values.shape[1]], values)

@@ -10,20 +10,8 @@ import torch
 from scipy import stats
 from sklearn import metrics as judge
 
-from lib import tables
-from lib.analysis import (
-    attention_weights,
-    classification,
-    correlate,
-    effects_between,
-    examples,
-    joined,
-    left_out,
-    max_attention,
-    mean_effect,
-    measure,
-    summarise,
-)
+from lib import analysis, tables
+from lib.analysis import classification, correlate, effects_between, joined, left_out, mean_effect, measure, summarise
 from lib.analysis import statistics as ours
 from lib.analysis.measuring import batches_of
 from lib.analysis.statistics import bootstrap, estimate, interval, t_interval, weighted_mean
@@ -54,7 +42,7 @@ declare("tau", "tau-b")
 
 def measured(size=3, **options):
     few = Quantity("few", short_only, {"sum": "1", "weights": "fraction"}, max_tokens=5)
-    quantities = [attention_weights, max_attention, Quantity("two", two, "1"), few]
+    quantities = [analysis.attention_weights, analysis.max_attention, Quantity("two", two, "1"), few]
     return measure(small.model(**options), batches(small.split(LENGTHS), size), quantities, RUN)
 
 
@@ -75,8 +63,7 @@ def table(n=400, seeds=(0, 1, 2), encoder="bilstm", shift=0.0, seed=0) -> pd.Dat
 def test_every_column_is_what_the_model_says_of_each_text_alone():
     frame, split, model = measured(), small.split(LENGTHS), small.model()
     assert frame["instance"].tolist() == list(range(len(LENGTHS)))
-    assert frame["length"].tolist() == list(LENGTHS)
-    assert frame["label"].tolist() == split.labels.tolist()
+    assert frame["length"].tolist() == list(LENGTHS) and frame["label"].tolist() == split.labels.tolist()
     assert frame[["encoder", "layers", "seed"]].drop_duplicates().values.tolist() == [["bilstm", 1, 3]]
     for position, row in frame.iterrows():
         batch = collate(split, np.array([position]))
@@ -133,22 +120,18 @@ def test_the_batches_change_nothing_and_get_smaller_with_the_number_of_classes()
 
 
 def test_a_wrong_quantity_and_a_diverged_model_are_clear_errors():
-    model = small.model()
-
-    def measured_as(*quantities):
-        return measure(model, batches(small.split(LENGTHS), 3), quantities)
-
-    with pytest.raises(ValueError, match="attention_weights"):
-        measured_as(Quantity("attention", squares, "1"))
-    with pytest.raises(ValueError, match="called 'max_attention'"):
-        measured_as(max_attention, max_attention)
-    with pytest.raises(ValueError, match="allowed here"):
-        measured_as(Quantity("hidden", lambda model, batch, output: output.hidden, "1"))
-    with pytest.raises(KeyError, match="the part 'word_ids' of the quantity 'some'"):
-        measured_as(Quantity("some", two, {"low": "fraction"}))
+    model, given = small.model(), [*batches(small.split(LENGTHS), 3)]
+    for error, message, *quantities in (
+        (ValueError, "attention_weights", Quantity("attention", squares, "1")),
+        (ValueError, "called 'max_attention'", analysis.max_attention, analysis.max_attention),
+        (ValueError, "allowed here", Quantity("hidden", lambda model, batch, output: output.hidden, "1")),
+        (KeyError, "the part 'word_ids' of the quantity 'some'", Quantity("some", two, {"low": "fraction"})),
+    ):
+        with pytest.raises(error, match=message):
+            measure(model, given, quantities)
     torch.nn.init.constant_(model.decoder.bias, torch.nan)
     with pytest.raises(ValueError, match=r"not finite for 3 of 3 texts .* instance 1"):
-        measured_as()
+        measure(model, given, [])
 
 
 def test_taus_are_scipys_and_undefined_ones_are_counted():
@@ -160,8 +143,7 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     frame.at[2, "gradient_times_input"] = np.ones(5)
     frame.at[6, "gradient_times_input"] = None
     frame.at[6, "left_out"] = (("gradient_times_input", "longer than 2 tokens"),)
-    pair = ("attention", "gradient_times_input")
-    done = correlate(frame, [pair])
+    done = correlate(frame, [("attention", "gradient_times_input")])
     name = "kendall_tau_attention_vs_gradient_times_input"
     for _, row in done.iloc[1:6].iterrows():
         expected = stats.kendalltau(row["attention_weights"], row["gradient_times_input"])
@@ -170,9 +152,8 @@ def test_taus_are_scipys_and_undefined_ones_are_counted():
     row = summarise(done, [name]).iloc[0]
     assert (row["n"], row["undefined"], row["left_out"], row["unit"]) == (4, 2, 1, "tau-b")
     assert row["value"] == pytest.approx(done[name].mean())
-    missing = left_out(done)
     too_long = [[of, 1, 7, "longer than 2 tokens"] for of in ("gradient_times_input", name)]
-    assert missing.values.tolist() == [*too_long, [name, 2, 7, "undefined"]]
+    assert left_out(done).values.tolist() == [*too_long, [name, 2, 7, "undefined"]]
     one_class = done.assign(prediction=0)  # table 2 has the mean and sd of its texts, and the share that is significant
     shown = tables.taus(one_class, {"tau": name}, ("bad", "good")).data
     cells = (f"{done[name].mean():.2f}\u00a0±\u00a0{done[name].std():.2f}", f"{done[f'{name}_significant'].mean():.3f}")
@@ -193,8 +174,7 @@ def test_summarise_is_the_closed_form_for_a_mean():
     by_seed = frame.groupby("seed")["tau"]
     assert row["sd_seeds"] == pytest.approx(by_seed.mean().std())
     t = stats.t.interval(0.95, 2, by_seed.mean().mean(), stats.sem(by_seed.mean()))
-    both = np.hypot(half, (t[1] - t[0]) / 2)
-    assert (row["high"] - row["low"]) / 2 == pytest.approx(both, rel=0.06)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(np.hypot(half, (t[1] - t[0]) / 2), rel=0.06)
     assert (row["n"], row["seeds"], row["undefined"]) == (400, 3, 0)
 
 
@@ -256,6 +236,8 @@ def test_a_difference_is_paired_by_text_and_seed():
     assert row.by_run == pytest.approx(deltas.groupby("seed").mean().to_dict())
     assert np.ptp(row.interval()) < 0.03  # unpaired it would be .056: the texts' own sd of .2 cancels
     assert effects_between(both, ["tau"], AVERAGE_LESS_BILSTM[::-1])[0].value == pytest.approx(-row.value)
+    apart = both[both["encoder"].eq("average") == (both["instance"] > 5)]
+    assert np.isnan(effects_between(apart, ["tau"], AVERAGE_LESS_BILSTM)[0].value), "no text is in both"
     for where, number in (({"attention": "additive"}, 2), ({"encoder": "conv"}, 0)):
         with pytest.raises(ValueError, match=f"selects {number} configurations"):
             effects_between(both, ["tau"], (where, {"encoder": "bilstm"}))
@@ -321,13 +303,12 @@ def test_examples_follow_their_rule():
     frame = table(60, range(4))
     frame["label"] = frame["prediction"] = frame["instance"] % 2
     frame["probability"] = np.random.default_rng(0).uniform(0, 0.4, len(frame)) + 0.6 * frame["label"]
-    chosen = examples(frame, ("bad", "good"), far="tau")
+    chosen = analysis.examples(frame, ("bad", "good"), far="tau")
     first = frame[frame["seed"] == 0]
     assert chosen["seed"].eq(0).all()
     assert chosen.iloc[0]["probability"] == first.loc[first["label"] == 0, "probability"].min()
     assert chosen.iloc[1]["probability"] == first.loc[first["label"] == 1, "probability"].max()
-    sureness = (first["probability"] - 0.5).abs()
-    assert chosen.iloc[2]["instance"] == first.loc[sureness.idxmin(), "instance"]
+    assert chosen.iloc[2]["instance"] == first.loc[(first["probability"] - 0.5).abs().idxmin(), "instance"]
     assert "good" in chosen.iloc[1]["why"]
 
 

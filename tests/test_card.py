@@ -43,8 +43,7 @@ def random_corpus(classes=2, seed=0, sizes=(120, 10, 60), longest=8) -> Corpus:
 
 def test_a_card_counts_texts_lengths_and_unknown_tokens():
     train = ["0: a b b .", "0: a . b .", "1: c . a . b . c .", "0: a d ."]
-    corpus = corpus_of(min_df=2, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."])
-    shown = card(corpus)
+    shown = card(corpus_of(min_df=2, train=train, dev=["1: a .", "0: new . words . ."], test=["1: d ."]))
     assert shown.loc["class bad"].tolist() == [3, 1, 0] and shown.loc["class good"].tolist() == [1, 1, 1]
     lengths = shown.filter(like="of a text", axis=0)["train"].tolist()
     assert lengths == pytest.approx([4.75, pd.Series([4, 4, 8, 3]).std(), 8])
@@ -135,8 +134,7 @@ def test_models_are_held_against_the_baseline_text_by_text(score):
         (other,) = effects_between(both, [score], between)
         values = row[["first", "second", "difference"]].astype(float)
         assert np.allclose(values, [other.first, other.second, other.value], atol=1e-12)
-        assert np.allclose(row[["low", "high"]].astype(float), other.interval(), atol=5e-3)
-        assert row["n"] == 200
+        assert np.allclose(row[["low", "high"]].astype(float), other.interval(), atol=5e-3) and row["n"] == 200
     assert tables.differences(held).data.count("<tr>") == 3
     with pytest.raises(ValueError, match=r"^tiny/bilstm/dot/softmax/base/1 and the baseline"):
         against_baseline(models.query("instance > 3"), answers)

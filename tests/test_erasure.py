@@ -64,9 +64,8 @@ def test_erasing_from_the_top_is_one_decoder_pass_an_item(outputs, projection, k
         if count is None:
             assert all(part[row].isnan() for part in (found.count, found.fraction, found.mass))
         else:
-            expected = count, count / len(items), mass
             got = found.count[row].item(), found.fraction[row].item(), found.mass[row].item()
-            assert got == pytest.approx(expected, abs=1e-12)
+            assert got == pytest.approx((count, count / len(items), mass), abs=1e-12)
 
 
 @CASES
@@ -139,8 +138,7 @@ def test_the_fewest_are_exact_at_ties(classes, kind):
 def test_sums_are_a_read_out_for_each_step(outputs, projection):
     """The second by the same model without its tokens' logits."""
     tested, given, output = some(outputs, projection, seed=3)
-    ranking = torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(1))
-    order = erasure.descending(ranking, given.mask)
+    order = erasure.descending(torch.rand(given.mask.shape, generator=torch.Generator().manual_seed(1)), given.mask)
     by_sums, one_by_one = (erasure.logits_along(one, output, order) for one in (tested, NotAffine(tested)))
     torch.testing.assert_close(by_sums, one_by_one, atol=1e-9, rtol=0)
     by_sums, one_by_one = (logits_without_each_item(one, output) for one in (tested, NotAffine(tested)))
@@ -177,8 +175,7 @@ def test_the_gradient_of_weights_is_autograds(outputs, projection):
     attention, mask = output.attention.detach().clone().requires_grad_(), given.mask
     chances = probabilities(tested.decode(attention, output.hidden.detach()))
     (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), attention)
-    found = RANKINGS["gradient"](tested, output)
-    assert torch.allclose(found[mask], expected[mask], atol=1e-12)
+    assert torch.allclose(RANKINGS["gradient"](tested, output)[mask], expected[mask], atol=1e-12)
     assert torch.allclose(RANKINGS["product"](tested, output)[mask], (expected * output.attention)[mask], atol=1e-12)
 
 
@@ -253,9 +250,8 @@ def test_along_every_ranking_at_once():
 
 def test_random_orders_are_uniform():
     given = batch((3,) * 3000)
-    output = model("average")(given)
-    first, second = random_rankings(given, output, 2, seed=0)
-    places = [ranking[:, 1:4].argsort(dim=1) for ranking in (first, second)]
+    rankings = random_rankings(given, model("average")(given), 2, seed=0)
+    places = [ranking[:, 1:4].argsort(dim=1) for ranking in rankings]
     numbers = [(order * torch.tensor([9, 3, 1])).sum(dim=1) for order in places]
     counts = torch.stack([torch.bincount(number, minlength=27)[[5, 7, 11, 15, 19, 21]] for number in numbers])
     assert counts.sum(dim=1).tolist() == [3000, 3000] and (counts - 500).abs().max() < 100

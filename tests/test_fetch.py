@@ -171,9 +171,8 @@ def prepared(tmp_path_factory):
 
 def test_a_pretrained_model_is_copied_if_its_weights_are_the_published_ones(prepared, tmp_path):
     assert {path.name: path.read_bytes() for path in (prepared / "minilm").iterdir()} == MODEL
-    weights = write(tmp_path / "model.safetensors", b"other")
     with pytest.raises(ValueError, match="model.safetensors has other weights than published"):
-        copy_model(weights, tmp_path / "made", sources()["minilm"])
+        copy_model(write(tmp_path / "model.safetensors", b"other"), tmp_path / "made", sources()["minilm"])
 
 
 def test_every_source_has_an_archive_here_and_a_way_to_prepare_it_and_cards_name_its_page():
@@ -222,8 +221,7 @@ def test_word_vectors_are_read_by_auto_those_first_that_the_recipe_names(prepare
         with np.load(prepared / "vectors" / name, allow_pickle=False) as arrays:
             of = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
             assert set(of) == {"the", "new york"} and of["the"].shape == (size,)
-            assert (of["the"] == 1).all() and (of["new york"] == 2).all()
-            assert of["the"].dtype == np.float16
+            assert (of["the"] == 1).all() and (of["new york"] == 2).all() and of["the"].dtype == np.float16
     assert [path.name for path in word_vectors.files_of("auto", prepared)][:2] == [*sizes]
     vocabulary = Vocabulary((*SPECIALS, "the", "unknown"))
     assert str(word_vectors.load("auto", vocabulary, prepared)).startswith("1 of 2 words (50.0%) from")

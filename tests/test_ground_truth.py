@@ -42,15 +42,13 @@ def test_the_reason_itself_scores_1_no_opinion_its_chance_and_ties_the_mean_over
 
 
 def test_every_explanation_is_scored_and_what_is_right_by_construction_is_best():
-    split = small.split((6, 8, 12, 9))
-    texts = [[(1, 2), (3, 4)] for _ in split.instances]
     explanations = parts.explanations(PAPERS["ground_truth"].settings())
     columns = [column for one in explanations for column in one.columns]
     instances = measure(small.model(), [small.batch((6, 8, 12, 9))], explanations)
     right = [-np.isin(np.arange(length), (1, 3)).astype(float) for length in instances["length"]]
     instances = instances.assign(right=right, none=[0 * values for values in right])
     scored = ground_truth.only_defined(instances, columns)
-    scored = ground_truth.against_reason(scored, [*columns, "right", "none"], texts)
+    scored = ground_truth.against_reason(scored, [*columns, "right", "none"], [[(1, 2), (3, 4)]] * 4)
     assert {"self_attention_rollout", "attention_times_norm", "integrated_gradients_unknown", "shapley"} <= set(columns)
     for score in ("reason_top", "reason_precision", "rationale_average_precision"):
         assert (scored[f"{score}_right"] == 1).all()
@@ -72,8 +70,8 @@ def test_only_texts_of_a_known_reason_that_are_answered_right_are_measured():
     explained = ground_truth.explained([one], [attention_weights])
     assert sorted(explained["instance"]) == expected and (explained["reason_top_chance"] < 1).all()
     nothing = ground_truth.explained([], [attention_weights])
-    assert ground_truth.summarise_scores(nothing, ["attention_weights"], ["reason_top_{}"]).empty
     assert nothing.empty
+    assert ground_truth.summarise_scores(nothing, ["attention_weights"], ["reason_top_{}"]).empty
 
 
 def test_a_reason_counts_where_the_model_predicts_another_class_without_it():
@@ -244,10 +242,9 @@ def test_where_the_names_are_shuffled_nine_in_ten_intervals_hold_a_half():
     random, held = np.random.default_rng(1), []
     for _ in range(200):
         models = random.permutation(np.r_[random.normal(0, 1, 20), random.normal(3, 1, 20)])
-        (row,) = ground_truth.detections(suspicion(liar=models[:20], base=models[20:]), {"": (["liar"], ["base"])}, [])[
-            ["low", "high"]
-        ].to_numpy()
-        held.append(row[0] <= 0.5 <= row[1])
+        table = suspicion(liar=models[:20], base=models[20:])
+        (row,) = ground_truth.detections(table, {"": (["liar"], ["base"])}, []).to_dict("records")
+        held.append(row["low"] <= 0.5 <= row["high"])
     assert 0.9 < np.mean(held) < 0.99
 
 

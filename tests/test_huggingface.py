@@ -40,9 +40,13 @@ SMALL |= {"intermediate_size": 24, "max_position_embeddings": 40, "num_labels": 
 DISTILBERT = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
 
 
+def tokenizer_of(transformers, *more):
+    return transformers.BertTokenizer(vocab={subword: number for number, subword in enumerate([*SUBWORDS, *more])})
+
+
 @pytest.fixture(scope="module")
 def tokenizer(transformers):
-    return transformers.BertTokenizer(vocab={subword: number for number, subword in enumerate(SUBWORDS)})
+    return tokenizer_of(transformers)
 
 
 def tiny(transformers, kind: str = "Bert", head: str = "ForSequenceClassification", **options):
@@ -65,10 +69,12 @@ def corpus_of(classes=("worse", "better"), query=None, texts=TEXTS) -> Corpus:
     return Corpus("tiny", "Tiny", classes, vocabulary, *splits)
 
 
-@pytest.fixture(scope="module")
-def given(tokenizer) -> Batch:
+def given_to(tokenizer) -> Batch:
     split = corpus_in_subwords(corpus_of(), tokenizer, 510).test
     return collate(split, np.arange(len(split)))
+
+
+given = pytest.fixture(scope="module")(given_to)
 
 
 def ids_of(adapted: HuggingFaceClassifier, given: Batch) -> torch.Tensor:
@@ -168,7 +174,9 @@ def test_weights_of_0_are_reweighted_and_have_gradients():
 
 
 SMALLER = {"embedding_size": 8}
-OTHERS = {"Roberta": {"pad_token_id": 0}, "DistilBert": DISTILBERT, "Electra": SMALLER, "Albert": SMALLER}
+OTHERS = {"DistilBert": DISTILBERT, "Electra": SMALLER, "Albert": SMALLER, "Ernie": {}, "NomicBert": {}}
+OTHERS |= {kind: {"pad_token_id": 0} for kind in ("Roberta", "XLMRoberta", "Camembert")}
+OTHERS |= {"ModernBert": {"classifier_pooling": "cls", "pad_token_id": 0}}
 
 
 @pytest.mark.parametrize(("kind", "options"), OTHERS.items())
@@ -182,12 +190,10 @@ def test_other_kinds_have_the_interface(transformers, tokenizer, given, kind, op
 
 DEBERTA = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 8, "type_vocab_size": 0}
 MEAN = {"classifier_pooling": "mean", "pad_token_id": 0}
+COPIED = [("DebertaV2", DEBERTA), ("DebertaV2", DEBERTA | {"conv_kernel_size": 3}), ("ModernBert", MEAN)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [("DebertaV2", DEBERTA), ("DebertaV2", DEBERTA | {"conv_kernel_size": 3}), ("ModernBert", MEAN)],
-)
+@pytest.mark.parametrize(("kind", "options"), COPIED)
 def test_deberta_and_a_mean_of_all_words_agree_with_an_untouched_copy(transformers, tokenizer, given, kind, options):
     """The copy's last layer is given other weights times its values, row by row, in front of its output."""
     copy = deepcopy(made := tiny(transformers, kind, **options))
@@ -397,9 +403,7 @@ def test_a_whole_word_is_its_subwords_together(transformers, tokenizer, given, k
     words = collate(corpus.test, np.arange(len(corpus.test)))
     sizes = torch.tensor([[len(corpus.vocabulary.pieces[k]) for k in ids] for ids in words.tokens])
     ends, place = sizes.cumsum(dim=1)[:, :, None], torch.arange(given.mask.shape[1])
-    of = (
-        (place >= ends - sizes[:, :, None]) & (place < ends)
-    ).double()  # (text, word, subword): 1 if it is of the word
+    of = ((place >= ends - sizes[:, :, None]) & (place < ends)).double()  # (text, word, subword): 1 if of the word
     assert sizes.max() == 3 and words.mask.sum() < given.mask.sum()
 
     def summed(values):
@@ -502,8 +506,7 @@ def test_the_audit_is_of_every_head_two_means_and_rollout(transformers, tokenize
         expected = [kendall_tau(weights, deleted, given.mask)[0], (weights * ~given.mask).sum(dim=1), tops.double()]
         if "head" not in name:
             opposite = (signed * falls).gather(1, (weights * given.mask).argmax(dim=1, keepdim=True)) < 0
-            masked = kendall_tau(weights, total_variation(before, after), given.mask)[0]
-            expected[1:1] = [masked, opposite.double()]
+            expected[1:1] = [kendall_tau(weights, total_variation(before, after), given.mask)[0], opposite.double()]
         names = [of for of in MAPS if "chance" not in of and (name, of) in found]
         assert [found[name, of] for of in names] == pytest.approx([float(value.nanmean()) for value in expected])
     assert all(table.empty for table in audit([replace(own, model=small.model())], heads))
@@ -525,10 +528,8 @@ def test_a_folder_and_the_docs_file_are_measured_end_to_end(
     saved(tmp_path / "mine", made, tokenizer)
     (tmp_path / "mine.py").write_text(of_docs(0).replace("my_bert", "mine"))
     (own,) = own_model("mine" + ".py" * (kind == "Bert"), Run("planted"), corpus=corpus_of(classes))
-    vocabulary = own.corpus.vocabulary
-    sizes = [
-        sum(len(vocabulary.pieces[vocabulary.ids[word]]) for word in one.tokens) for one in own.corpus.test.instances
-    ]
+    known = own.corpus.vocabulary
+    sizes = [sum(len(known.pieces[known.ids[word]]) for word in one.tokens) for one in own.corpus.test.instances]
     assert max(sizes) == reads - 2 > own.corpus.test.lengths.max() - (reads < 9) and own.run.attention == attention
     taken = f"{', '.join(f'LABEL_{k}' for k in range(len(classes)))} are taken as {', '.join(classes)}, by their order."
     notes = {f"The model's classes {taken}", f"{9 - reads + 1} texts of test were cut to {reads - 2} subwords."}

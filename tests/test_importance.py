@@ -80,10 +80,8 @@ def test_the_sign_of_leave_one_out_is_that_of_the_shortened_text_by_one_pass(out
         if given.lengths[row] == 3:
             continue
         after = probabilities(tested(shortened_by_hand(given, row, position)).logits)[0]
-        fall = before[row, own[row]] - after[own[row]]
-        assert parts["signed"][row, position] == pytest.approx(float(fall), abs=1e-9)
-        change = float((after - before[row]).abs().sum() / 2)
-        assert parts["of_input"][row, position] == pytest.approx(change, abs=1e-9)
+        assert parts["signed"][row, position] == pytest.approx(float(before[row, own[row]] - after[own[row]]), abs=1e-9)
+        assert parts["of_input"][row, position] == pytest.approx(float((after - before[row]).abs().sum() / 2), abs=1e-9)
     assert (parts["signed"] < 0).any() and (parts["signed"] > 0).any() and (parts["signed"][~given.mask] == 0).all()
 
 

@@ -37,8 +37,7 @@ def moved(tested, output, attention):
 
 @pytest.mark.parametrize("tokens", [3, 4])
 def test_permutations_are_uniform_over_all_orders(tokens):
-    real = np.arange(6) < tokens
-    drawn = orders(streams(0, 20), 1200, np.tile(real, (20, 1)))
+    drawn = orders(streams(0, 20), 1200, np.tile(np.arange(6) < tokens, (20, 1)))
     assert (drawn[:, :, tokens:] == np.arange(tokens, 6)).all()
     _, counts = np.unique(drawn[:, :, :tokens].reshape(-1, tokens), axis=0, return_counts=True)
     assert len(counts) == np.prod(np.arange(1, tokens + 1)) and chisquare(counts).pvalue > 0.001
@@ -148,8 +147,7 @@ def test_the_search_honours_its_seed_and_not_its_batch():
     search = interventions.adversarial_attention
     first, again, other = (search(tested, output, seed=s, **of)[0] for s in (1, 1, 2))
     assert torch.equal(first, again) and not torch.equal(first, other)
-    few = search(tested, rows_of(output, rows), seed=1, instance=rows, **of)[0]
-    assert torch.allclose(few, first[rows], atol=1e-9)
+    assert torch.allclose(search(tested, rows_of(output, rows), seed=1, instance=rows, **of)[0], first[rows], atol=1e-9)
 
 
 def test_the_largest_divergence_is_that_of_the_least_token():
@@ -244,8 +242,6 @@ def test_the_largest_change_is_that_of_one_token_alone(outputs):
 
 def test_what_is_not_there_is_refused():
     tested, _, output = case(outputs=3)
-    for options, said in (({"epsilon": 0.1}, "two classes"), ({"epsilon": 0.1, "method": "best"}, "exact, gradient")):
+    for given, said in (((0.1,), "two classes"), ((0.1, "best"), "exact, gradient"), ((-0.1, "gradient"), "-0.1")):
         with pytest.raises(ValueError, match=said):
-            interventions.adversarial_attention(tested, output, **options)
-    with pytest.raises(ValueError, match="-0.1"):
-        interventions.adversarial_attention(tested, output, -0.1, "gradient")
+            interventions.adversarial_attention(tested, output, *given)

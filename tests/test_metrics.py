@@ -36,8 +36,7 @@ def test_jensen_shannon_is_scipys_squared_and_keeps_its_digits_where_they_are_ne
 
 
 def test_jensen_shannon_passes_gradcheck_with_padding():
-    generator = torch.Generator().manual_seed(0)
-    scores = torch.randn(2, 4, 6, generator=generator, dtype=torch.float64)
+    scores = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     mask = torch.arange(6) < torch.tensor([[6], [4], [2], [1]])
 
     def distance(first, second):

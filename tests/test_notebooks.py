@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 import small
+import test_huggingface as huggingface
 from pages import visit
 from test_own_model import of_docs
 
+from lib.datasets.pretrained import library
 from lib.notebook import HEADLINE
 from tools.report.page import kept_summary
 from tools.report.parameters import find_notebook, given_parameters
@@ -103,6 +105,13 @@ def opened(chromium, page: Path) -> str:
         return seen.page.locator("body").inner_text()
 
 
+def with_bert(folder: Path) -> Path:
+    """A home with a pretrained model too, named ./bert."""
+    made = huggingface.tiny(library(), "Bert", "Model", vocab_size=len(huggingface.SUBWORDS) + 1).float()
+    huggingface.saved(folder / "bert", made, huggingface.tokenizer_of(library(), EMOJI))
+    return reasons(folder)
+
+
 TINY = ("seeds 0", "vectors random", "adversary_epochs 1")
 # notebook, the folder of datasets, its parameters, and what its page says
 CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]] = [
@@ -135,6 +144,18 @@ CASES: list[tuple[str, Callable[[Path], Path], tuple[str, ...], tuple[str, ...]]
         reasons,
         ("dataset eraser_movies", "seeds 0", "lambdas 0.1", "imitation_epochs 1", "vectors random"),
         ("so splits are compared each with its own", "average precision"),
+    ),
+    (
+        "regularization",
+        with_bert,
+        ("dataset eraser_movies", "seeds 0", "lambdas 0.1", "imitation_epochs 1", "encoder ./bert"),
+        ("average precision",),
+    ),
+    (
+        "sparsity",
+        with_bert,
+        ("dataset eraser_movies", "seeds 0", "adversary_epochs 1", "encoders ./bert"),
+        ("What we find",),
     ),
     (
         "sparsity",
@@ -174,25 +195,30 @@ def test_a_notebook_on_hostile_words(monkeypatch, tmp_path, chromium, notebook, 
 @pytest.mark.parametrize(
     ("notebook", "dataset", "decoder", "token_logits"),
     [
-        ("correlation", "agnews", "", "None"),  # not affine
+        ("correlation", "agnews", "", ""),  # of Hugging Face
         ("erasure", "agnews4", "torch.nn.init.zeros_(model.decoder.weight)", r"\2"),  # all texts have the same answer
         ("ground_truth", "agnews", "", r"\2"),
     ],
 )
-def test_ones_own_model(monkeypatch, tmp_path, chromium, notebook, dataset, decoder, token_logits):
-    """The module of docs/own-model.md in a file, untrained."""
+def test_ones_own_model(monkeypatch, transformers, tmp_path, chromium, notebook, dataset, decoder, token_logits):
+    """The module of docs/own-model.md in a file, or a Hugging Face folder, untrained."""
     monkeypatch.setenv("DATA_HOME", str(news(tmp_path)))
     code = re.sub(r"model.load_state_dict.*", decoder or "torch.manual_seed(0)", of_docs(1))
     code = re.sub(r"(def token_logits.*\n\s+return )(.*)", rf"\1{token_logits}", code)
     (tmp_path / "mine.py").write_text(code)
-    page = report(monkeypatch, tmp_path, notebook, f"dataset {dataset}", f"model {tmp_path / 'mine.py'}:load")
+    model = f"{tmp_path / 'mine.py'}:load"
+    if notebook == "correlation":
+        made = huggingface.tiny(transformers, num_labels=2).float()
+        model = str(huggingface.saved(tmp_path / "mine", made, huggingface.tokenizer_of(transformers)))
+    page = report(monkeypatch, tmp_path, notebook, f"dataset {dataset}", f"model {model}")
     text, lines = opened(chromium, page), kept_summary(page)["findings"]
     assert "last epoch" not in text and ("What differs from the paper" in text) == (notebook == "ground_truth")
     assert "at most 300 texts are measured" in text
-    assert kept_summary(page)["title"].startswith("The tests of “") and "on mine.py" in text
+    assert kept_summary(page)["title"].startswith("The tests of “") and "on mine" in text
     if notebook == "ground_truth":
         assert "\npair\t" in text and "No model follows a shortcut." in text
     elif decoder:
         assert not any(line.endswith((", yes", ", no", ", none")) for line in lines), "nothing is concluded from it"
     else:
+        assert "mean of all layers" in text and "rollout" in text and "hyperparameter" not in text
         assert "search (nats)" in text and "optimum (nats)" not in text and "May its attention be shown?" in text

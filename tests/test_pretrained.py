@@ -1,5 +1,6 @@
 """A pretrained Transformer below our own attention, on a tiny folder, against transformers itself."""
 
+import sys
 from copy import deepcopy
 from dataclasses import replace
 from os.path import relpath
@@ -14,6 +15,7 @@ from lib import datasets
 from lib.datasets import DataError, pretrained
 from lib.datasets.batches import collate
 from lib.datasets.corpus import END, PAD, START
+from lib.datasets.pretrained import library
 from lib.models.check_interface import check_interface
 from lib.models.encoders import Pretrained
 from lib.training import Run, train, untrained
@@ -146,3 +148,10 @@ def test_what_does_not_fit_together_is_refused(folder, tmp_path):
     with pytest.raises(DataError, match="no pretrained model 'none/such': looked for .*; name a folder as save_"):
         pretrained.folder_of("none/such", tmp_path)
     assert pretrained.folder_of(relpath(folder, pretrained.files.PROJECT)).samefile(folder)
+
+
+def test_without_transformers_it_is_said_how_to_get_it(monkeypatch):
+    library.cache_clear()
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(DataError, match="needs transformers: pip install transformers"):
+        library()

@@ -52,8 +52,7 @@ def by_hand(tested: QuestionClassifier, given: Batch, row: int, attention=None) 
     """(logits, attention) of one text, word by word and without a batch, from the formulas of the paper."""
     length, asked = int(given.lengths[row]), int(given.query_mask[row].sum()) + 2
     states = tested.encoder(tested.embedding(given.tokens[[row], :length]), torch.tensor([length]))[0]
-    asked_words = tested.query_embedding(given.query[[row], :asked])
-    query_states = tested.query_encoder(asked_words, torch.tensor([asked]))[0]
+    query_states = tested.query_encoder(tested.query_embedding(given.query[[row], :asked]), torch.tensor([asked]))[0]
     whole = {
         "bilstm": lambda: torch.cat([query_states[-1, :4], query_states[0, 4:]]),
         "average": lambda: query_states.mean(dim=0),
@@ -78,8 +77,7 @@ def test_the_model_is_the_formula_whatever_the_batch(encoder, attention):
         logits, weights = by_hand(tested, given, row)
         torch.testing.assert_close(output.logits[row], logits, rtol=0, atol=1e-10)
         torch.testing.assert_close(output.attention[row][given.mask[row]], weights, rtol=0, atol=1e-10)
-        alone = tested(given.rows(torch.tensor([row])))
-        torch.testing.assert_close(alone.logits[0], logits, rtol=0, atol=1e-10)
+        torch.testing.assert_close(tested(given.rows(torch.tensor([row]))).logits[0], logits, rtol=0, atol=1e-10)
     assert torch.equal(tested(given, attention=output.attention).logits, output.logits)
     draws = torch.rand(len(given), 3, given.mask.shape[1], dtype=torch.float64) * given.mask[:, None]
     draws = draws / draws.sum(dim=-1, keepdim=True)

@@ -38,8 +38,7 @@ from papers.regularization import imitation, measure_imitations, variants
 from papers.results import recipe_text
 
 pytestmark = pytest.mark.usefixtures("one_cache")
-SMALL = (("embedding_size", 16), ("epochs", 2))
-BASE = Run("planted", vectors="random", recipe="tutek2020", options=SMALL)
+BASE = Run("planted", vectors="random", recipe="tutek2020", options=(("embedding_size", 16), ("epochs", 2)))
 
 
 def variant(name: str, **options) -> Run:
@@ -104,8 +103,7 @@ def test_frozen_embeddings_stay_as_they_were_and_no_text_reads_the_masks_row():
     runs = {"frozen": variant("frozen"), "mlm": variant("mlm", embeddings="frozen", eta=0.3), "base": variant("base")}
     models = {name: train(run) for name, run in runs.items()}
     for name, model in models.items():
-        as_it_was = torch.equal(model.model.embedding.weight, word_table(model.run, model.vectors))
-        assert as_it_was == (name != "base"), name
+        assert torch.equal(model.model.embedding.weight, word_table(model.run, model.vectors)) == (name != "base"), name
     words = len(models["mlm"].corpus.vocabulary)
     assert len(models["mlm"].model.embedding.weight) == words + 1
     assert max(int(batch.tokens.max()) for batch in models["mlm"].batches("test")) < words
@@ -129,6 +127,10 @@ def test_the_paper_has_its_runs():
     assert {run.freezes_embeddings for run in first if run.variant == "tying"} == {True, False}, "one is a control"
     imitating = [run for run in runs if run.variant == "adversary"]
     assert {(run.base.variant, run.base.seed) for run in imitating} == {*product(("base", "mlm"), (0, 1, 2))}
+    of_minilm = planned.runs("regularization", "sst", "paper", encoder="minilm")
+    assert {(run.layers, run.epochs) for run in of_minilm if run.variant != "adversary"} == {(1, 3)}
+    starts = planned.runs("regularization/dot_initialisation", "sst", "paper", encoder="minilm")
+    assert {run.option("query_init") for run in starts} == {"normal", "default"}
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -184,9 +186,8 @@ def test_fragility_is_what_scikit_learn_says_of_every_order(classes):
     f1 = partial(f1_score, average="binary" if classes == 2 else "macro")
     values = []
     for _, rows in frame.groupby("seed"):
-        orders = np.stack(rows["under_permuted"].to_list()).T
         own, uniform = (f1(rows["label"], rows[name]) for name in ("prediction", "under_uniform"))
-        shuffled = np.mean([f1(rows["label"], order) for order in orders])
+        shuffled = np.mean([f1(rows["label"], order) for order in np.stack(rows["under_permuted"].to_list()).T])
         values.append((own, uniform, shuffled, uniform - own, shuffled - own))
     measured = classification(frame, FRAGILITY).set_index("quantity")
     assert measured.loc[list(FRAGILITY), "value"].tolist() == pytest.approx(np.mean(values, axis=0))
@@ -198,8 +199,7 @@ def test_mutual_information_has_its_closed_forms():
     random.shuffle(labels)
     same, null = information.mutual_information(labels, labels)
     assert same == pytest.approx(np.log(8)) and null < 0.1
-    drawn = [random.integers(0, 10, 20_000) for _ in range(2)]
-    found, null = information.mutual_information(*drawn)
+    found, null = information.mutual_information(*(random.integers(0, 10, 20_000) for _ in range(2)))
     assert found == pytest.approx(81 / 40_000, rel=0.5)  # (cells - rows - columns + 1) / 2n
     assert null == pytest.approx(found, rel=0.5)
 

@@ -251,17 +251,12 @@ def test_a_log_is_folded_and_keeps_the_last_of_an_overwritten_line():
     assert "\x1b" not in log("\x1b[31mred\x1b[0m") and log(" \n") == ""
 
 
-@pytest.mark.parametrize(
-    ("spec", "single"),
-    [
-        ({"mark": "bar"}, True),
-        ({"layer": []}, True),
-        ({"mark": "bar", "width": {"step": 9}}, False),
-        ({"hconcat": []}, False),
-        ({"mark": "bar", "encoding": {"column": {}}}, False),
-    ],
-)
-def test_a_chart_has_its_title_as_a_caption_and_a_single_view_is_as_wide_as_the_page(spec, single):
+SINGLE = [{"mark": "bar"}, {"layer": []}]
+WIDE = [{"mark": "bar", "width": {"step": 9}}, {"hconcat": []}, {"mark": "bar", "encoding": {"column": {}}}]
+
+
+@pytest.mark.parametrize("spec", [*SINGLE, *WIDE])
+def test_a_chart_has_its_title_as_a_caption_and_a_single_view_is_as_wide_as_the_page(spec):
     html = figure(spec | {"title": {"text": ["two", "<lines>"], "subtitle": "sub"}}, 3)
     assert "<b>two &lt;lines&gt;.</b> <span>sub</span>" in html and "title" not in html.partition("json")[2]
-    assert ('"width":"container"' in html) == single and ("drawing wide" in html) != single
+    assert ('"width":"container"' in html) == (spec in SINGLE) and ("drawing wide" in html) == (spec in WIDE)

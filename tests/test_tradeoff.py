@@ -60,6 +60,8 @@ def test_each_seed_is_the_base_once_and_the_others_are_as_far_as_scipy_has_it():
     for seed, text in weights.index:
         apart = [jensenshannon(weights[seed, text], weights[other, text]) ** 2 for other in range(4) if other != seed]
         assert found[seed, text] == pytest.approx(np.median(np.nan_to_num(apart)))
+    both = seed_distances(pd.concat([bases.query("seed == 0").assign(encoder="conv"), bases]))
+    assert both["jsd_of_seeds"].isna().tolist() == [True] * 3 + [False] * 12, "a model by itself"
 
 
 def test_attention_on_the_rationale_by_hand():
@@ -76,8 +78,7 @@ def test_the_error_of_a_mean_over_pairs_of_seeds_is_that_of_many_studies():
     random, seeds, means, ours, naive = np.random.default_rng(0), 9, [], [], []
     for _ in range(4000):
         one = random.normal(size=seeds)
-        apart = np.abs(one[:, None] - one)  # the distance of each pair
-        of_seeds = pd.Series(apart.sum(axis=1) / (seeds - 1))
+        of_seeds = pd.Series(np.abs(one[:, None] - one).sum(axis=1) / (seeds - 1))  # of the distance of each pair
         means.append(of_seeds.mean())
         naive.append(of_seeds.var() / seeds)
         ours.append(error_of_pairs(0.0, of_seeds) ** 2 + naive[-1])
@@ -110,8 +111,7 @@ def test_what_dev_shows_of_adversaries_is_of_each_run():
     runs += [adversary(0.0, 3, 0.9, 0.1, converged=False), adversary(1.0, 3, 0.9, 0.6)]
     dev = adversaries.adversaries_by_dev(runs)
     assert dev.loc[dev["chosen"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0]]
-    moved = adversaries.moved_adversaries(dev)
-    assert moved[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
+    assert adversaries.moved_adversaries(dev)[["lambda", "seed"]].to_numpy().tolist() == [[1.0, 1], [2.0, 0], [2.0, 1]]
     assert dev.loc[dev["moved"] & ~dev["imitates"], ["lambda", "seed"]].to_numpy().tolist() == [[1.0, 2], [1.0, 3]]
     why = ["", "", "imitation fails", "did not move", "", "imitation fails", "", "", "not converged"]
     assert dev["why"].tolist() == [*why, "not converged", "imitation fails"], "also of an imitation, which is then none"

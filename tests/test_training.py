@@ -24,7 +24,6 @@ from lib.training.runs import RECIPES, VARIANTS
 from lib.training.targets import targets
 from lib.training.trained import Trained, build, entry_name, load_vectors, task_of
 
-PROJECT = Path(__file__).resolve().parent.parent
 RECORDED = Path(__file__).with_name("weights.json")
 RECORD = "record anew with .venv/bin/python tests/test_training.py"
 OF_TINY = (("batch_size", 4), ("embedding_size", 8), ("epochs", 3), ("hidden_size", 8))
@@ -39,7 +38,7 @@ DOCUMENTS = Run("planted-documents", "han-rnn", vectors="random", recipe="serran
 def store(tmp_path, monkeypatch):
     """An empty cache for each test, also in the processes that it starts."""
     monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setenv("PYTHONPATH", str(cache.PROJECT))
     return tmp_path
 
 
@@ -63,8 +62,7 @@ def test_auto_is_the_file_that_the_recipe_names_and_a_tied_model_has_its_size(tm
         np.savez(tmp_path / f"vectors/{name}.npz", words=words, vectors=random.normal(size=(len(words), size)))
     for recipe, size in (("jain2019", 10), ("meister2021", 10), ("tutek2020", 6)):
         options = (("batch_size", 4), ("delta", 0.1), ("epochs", 1), ("hidden_size", "embeddings"))
-        tied = Run("planted", variant="tying", recipe=recipe, options=options)
-        one = train(tied, tmp_path, CORPUS, say=silent)
+        one = train(Run("planted", variant="tying", recipe=recipe, options=options), tmp_path, CORPUS, say=silent)
         assert one.model(next(one.batches("test"))).hidden.shape[-1] == one.vectors.table.shape[1] == size
 
 
@@ -150,8 +148,7 @@ def test_runs_are_trained_side_by_side_and_bases_first(store, undisturbed, capfd
     base, *others = (replace(TINY, seed=seed) for seed in range(3))
     child = replace(base, variant="guide_base", base=base)
     assert with_bases([child, base]) == [base, child] and stages([base, child]) == [[base], [child]]
-    models = train_all([child, *others], processes=2, corpus=CORPUS)
-    assert [one.run for one in models] == [child, *others]
+    assert [one.run for one in train_all([child, *others], processes=2, corpus=CORPUS)] == [child, *others]
     said, name = capfd.readouterr().out, entry_name(base, CORPUS)
     assert "4/4" in said and said.count("epoch 3/3") == 4
     assert (cache.home() / name / "weights.safetensors").read_bytes() == undisturbed, "as in this process"

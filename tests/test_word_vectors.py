@@ -27,8 +27,7 @@ def test_a_file_gives_the_words_that_it_has(tmp_path):
     assert found.table.dtype == torch.float32 and found.table.shape == (len(VOCABULARY), SIZE)
     for row, word in enumerate(VOCABULARY.words):
         have = word in WORDS[:-1]
-        expected = NUMBERS[HAVE.index(word)] if have else np.zeros(SIZE)
-        np.testing.assert_allclose(found.table[row], expected, rtol=1e-3)
+        np.testing.assert_allclose(found.table[row], NUMBERS[HAVE.index(word)] if have else np.zeros(SIZE), rtol=1e-3)
         assert bool(found.covered[row]) == have
     assert str(found).startswith("5 of 6 words (83.3%) from ") and str(tmp_path) in found.source
 
@@ -49,8 +48,7 @@ def test_auto_takes_a_file_that_has_half_of_the_words_and_says_which(tmp_path):
     path = write(tmp_path / "vectors" / "v.npz")
     for name in ("auto", "v.npz"):
         assert str(word_vectors.load(name, VOCABULARY, tmp_path)) == f"5 of 6 words (83.3%) from {path}"
-    strange = Vocabulary.of([["good", "plandery", "trolfing"]])
-    found = word_vectors.load("auto", strange, tmp_path)
+    found = word_vectors.load("auto", Vocabulary.of([["good", "plandery", "trolfing"]]), tmp_path)
     assert not found.covered.any() and "(1 of 3 words (33.3%) from " in str(found) and "are too few" in str(found)
 
 

@@ -206,7 +206,7 @@ def effects_between(instances: pd.DataFrame, quantities: Sequence[str], between:
 
     Scores (of `classification`) are of all texts, which must be the same; a column of the texts in which both have it.
     Both are selected by their run columns: ({"encoder": "average"}, {"encoder": "bilstm"}). KeyError: no such column.
-    ValueError: a group is empty or mixes configurations, they have no seed or text in common, or scores of other texts.
+    ValueError: a group is empty or mixes configurations, they have no seed in common, or scores of other texts.
     """
     groups = [rows_where(instances, where) for where in between]
     for group, where in zip(groups, between, strict=True):
@@ -233,7 +233,7 @@ def mean_between(groups: Sequence[pd.DataFrame], quantity: str, seeds: Sequence[
     first, second = first.loc[index].to_numpy(), second.loc[index].to_numpy()
     both = ~np.isnan(first) & ~np.isnan(second)
     if not (shared := both.any(axis=1)).any():
-        raise ValueError(f"no text has a value of {quantity!r} in both models in one seed")
+        return Effect(quantity, nan, dict.fromkeys(seeds, nan), nan, 0)
     sides = [np.where(both, side, nan)[shared][:, None] for side in (first, second)]
     return estimate([quantity], weighted_mean, sides, seeds, DIFFERENCE_DRAWS)[0]
 
