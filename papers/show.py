@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from html import escape, unescape
+from html import escape
 from math import nan
 from textwrap import wrap
 
@@ -47,25 +47,24 @@ def about(found: pd.DataFrame) -> pd.DataFrame:
 
 def headline(found: pd.DataFrame, own: bool = False) -> None:
     """Displays the findings of the models that each is about, for a report's top; of one's `own`, may it be shown?"""
-    rows, above = about(found), ""
+    rows, answers, above = about(found), [], ""
     rows = found if rows.empty else rows
-    if own:
-        box = rows[rows["finding"].isin(BOX)]
-        own = len(box) > 0
-        rows = box[box["model"].eq(box["model"].iloc[0])] if own else rows
-        above = may_be_shown(rows) if own else "<p>May this attention be shown? A report of correlation answers.</p>"
-    answers = map(unescape, re.findall("<b>(.+?)</b>", above))
+    if own and len(box := rows[rows["finding"].isin(BOX)]):
+        rows = box[box["model"].eq(box["model"].iloc[0])]
+        answers, above = may_be_shown(rows)
+    elif own:
+        own, above = False, "<p>May this attention be shown? A report of correlation answers.</p>"
     shown, drawn = above + findings(rows, not own).data, forest(rows)
     lines = [*answers, *map(in_words, rows.drop_duplicates("finding").to_dict("records"))]
     top = {"lines": lines, "table": shown, "own": own, "chart": None if isinstance(drawn, HTML) else drawn.to_dict()}
     display({HEADLINE: top, "text/html": shown, "text/plain": "\n".join(lines)}, raw=True)
 
 
-def may_be_shown(found: pd.DataFrame) -> str:
-    """*May its attention be shown?* of one model, as HTML: what to show, two answers with numbers, the rule."""
+def may_be_shown(found: pd.DataFrame) -> tuple[list[str], str]:
+    """*May its attention be shown?* of one model: what to show and two answers; as HTML with numbers and the rule."""
     rows = {row["finding"]: row for row in found.to_dict("records")}
     trained = ", trained here on these texts" if found["attention"].iloc[0] in ATTENTIONS else ""
-    lines, yes = "", []
+    lines, yes = {}, []
     for question, names in QUESTIONS.items():
         of = [rows.get(name, {"left_out": "", "n": 0}) for name in names]
         few = [f"only {row['n']} texts have a value; it needs {FEWEST}" for row in of if row["n"] < FEWEST]
@@ -74,11 +73,12 @@ def may_be_shown(found: pd.DataFrame) -> str:
         answer = YES if words == {YES} else OPEN if words <= {YES, OPEN} else NO
         yes.append(answer == YES and not reasons)
         numbers = "" if reasons else " ".join(f"{in_words(row)} ({row['n']:,} texts)." for row in of)
-        lines += f"<p><b>{question}: {escape([*reasons, answer][0])}.</b> {escape(numbers)}</p>"
+        lines[f"{question}: {[*reasons, answer][0]}."] = numbers
     model = f"Of {escape(found['model'].iloc[0])}{trained}, runs: {found['runs'].iloc[0]}."
-    lines = f"<p>{model}</p><p><b>Show {SHOWN.get(tuple(yes), LEAVE_ONE_OUT)}.</b></p>{lines}"
+    lines = {f"Show {SHOWN.get(tuple(yes), LEAVE_ONE_OUT)}.": "", **lines}
+    shown = "".join(f"<p><b>{escape(answer)}</b> {escape(numbers)}</p>" for answer, numbers in lines.items())
     rule = re.findall(r"^\d\. (.+)", (PROJECT / "docs" / "own-model.md").read_text(encoding="utf-8"), re.MULTILINE)
-    return f"{lines}<ol>{''.join(f'<li>{escape(line)}</li>' for line in rule)}</ol>"
+    return [*lines], f"<p>{model}</p>{shown}<ol>{''.join(f'<li>{escape(line)}</li>' for line in rule)}</ol>"
 
 
 def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
