@@ -1,6 +1,6 @@
 """python -m benchmarks.plain_head: MiniLM under the head of transformers, fine-tuned on SST as ours is.
 
-Beside it the accuracy of ours, kept in reports/results. Ten minutes a seed on one core.
+Beside it the accuracy of ours, kept in reports/results. Some twenty minutes a seed on one core.
 """
 
 import argparse
