@@ -185,9 +185,9 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     more["second_word"] = same["second_word"].fillna("").replace("", "measured")
     data = same[["effect", "low", "high", "chance", "runs", "second_effect"]].assign(row=same[rows], **more)
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=places), axis=alt.Axis(grid=True, labelLimit=LABEL))
-    axis = alt.Axis(tickCount=5, titleLimit=width + LABEL)
+    axis = alt.Axis(tickCount=5, title=wrap(f"{finding.quantity} ({finding.unit})", width // 6))
     scale = alt.Scale(type="log", base=2) if finding.unit == "times" else alt.Scale(zero=True)
-    x = alt.X("effect:Q", title=f"{finding.quantity} ({finding.unit})", scale=scale, axis=axis)
+    x = alt.X("effect:Q", scale=scale, axis=axis)
     scale = alt.Scale(domain=[word or "measured" for word in WORD_COLORS], range=list(WORD_COLORS.values()))
     color, second = (alt.Color(f"{name}:N", title=None, scale=scale) for name in ("word", "second_word"))
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
