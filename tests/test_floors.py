@@ -1,6 +1,7 @@
 """The arrows of the design: tools on papers on lib, and in lib a module imports only from lower floors."""
 
 import ast
+import re
 from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
@@ -63,3 +64,8 @@ def test_imports_have_no_circle():
     graph = {dotted(path): imported(path, at_import=True) - {dotted(path)} for path in MODULES}
     inside = {name: {other for other in others if not name.startswith(f"{other}.")} for name, others in graph.items()}
     list(TopologicalSorter(inside).static_order())  # raises CycleError, which names the circle
+
+
+def test_transformers_is_imported_by_one_module_alone():
+    imports = re.compile(r"^\s*(import|from) transformers", re.MULTILINE)
+    assert [dotted(path) for path in MODULES if imports.search(path.read_text())] == ["lib.datasets.pretrained"]
