@@ -7,10 +7,9 @@ import argparse
 
 import pandas as pd
 import torch
-import transformers
 
 from lib.datasets import load
-from lib.datasets.pretrained import folder_of
+from lib.datasets.pretrained import folder_of, library
 from lib.provenance import PROJECT
 from lib.training.runs import FINE_TUNING
 
@@ -20,11 +19,12 @@ KEPT = PROJECT / "reports" / "results" / "correlation-sst@subwords=minilm.csv"
 def accuracy(seed: int) -> float:
     """On test, after the epoch of the best accuracy on dev."""
     torch.manual_seed(seed)
+    transformers = library()
     folder, corpus, size = folder_of("minilm"), load("sst", profile="paper"), FINE_TUNING["batch_size"]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=FINE_TUNING["pretrained_rate"])
-    steps = FINE_TUNING["epochs"] * -(-len(corpus.train.instances) // size)
+    steps = FINE_TUNING["epochs"] * -(-len(corpus.train) // size)
     warmup = round(FINE_TUNING["warmup"] * steps)
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, warmup, steps)
 
@@ -43,7 +43,7 @@ def accuracy(seed: int) -> float:
     scores = []
     for _ in range(FINE_TUNING["epochs"]):
         model.train()
-        for given, labels in batches(corpus.train, torch.randperm(len(corpus.train.instances))):
+        for given, labels in batches(corpus.train, torch.randperm(len(corpus.train))):
             model(**given, labels=labels).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), FINE_TUNING["clip"])
             optimizer.step()

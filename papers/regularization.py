@@ -15,7 +15,7 @@ from lib.analysis.word_states import NAME, SAMPLES, information_difference
 from lib.datasets.pretrained import is_pretrained
 from lib.quantity import title_of
 from lib.training import Run, Trained
-from lib.training.runs import REGULARIZED
+from lib.training.runs import REGULARIZED, default_of
 from papers.effects import model_name
 from papers.paper import Paper
 from papers.settings import Attentions, Distinct, Encoder, Settings, Several, setting
@@ -105,8 +105,8 @@ def learned(settings: Settings) -> list[Run]:
 
 
 def layers(settings: Settings) -> list[Run]:
-    """Table 6: more than one layer, with the first attention."""
-    counts = LAYERS[settings.profile] if settings.deeper and not is_pretrained(settings.encoder) else ()
+    """Table 6: more than one layer, with the first attention; of an encoder that has layers."""
+    counts = LAYERS[settings.profile] if settings.deeper and default_of(settings.encoder, "layers") else ()
     parts = product(counts, LAYERED[settings.profile], settings.first_seeds())
     return [variant(settings, name, settings.attentions[0], seed, count) for count, name, seed in parts]
 

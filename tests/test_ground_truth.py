@@ -309,6 +309,8 @@ def test_the_runs_of_each_dataset():
     assert len(set.union(*seeds.values())) == 140, "each kind has seeds of its own"
     of_minilm = planned.runs("ground_truth/kinds", profile="paper", encoders=["minilm"])
     assert {(run.encoder, run.vectors, len(run.options) < 2) for run in of_minilm} == {("minilm", "auto", True)}
+    quick = planned.runs("ground_truth/kinds", encoders=["minilm"])
+    assert [len({parts.kind_of(run) for run in of}) for of in (of_minilm, quick)] == [5, 5] and len(quick) == 5
     assert all("cues=4" in run.dataset for run in planned.runs("ground_truth/shortcuts", "planted:subwords=./any"))
     assert {run.dataset for run in planned.runs("ground_truth", "sst")} == {"sst", "sst:shortcut=pair"}
     with pytest.raises(ValueError, match="no reason is known in 'agnews4'"):

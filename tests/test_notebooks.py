@@ -206,15 +206,15 @@ def test_ones_own_model(monkeypatch, transformers, tmp_path, chromium, notebook,
     code = re.sub(r"model.load_state_dict.*", decoder or "torch.manual_seed(0)", of_docs(1))
     code = re.sub(r"(def token_logits.*\n\s+return )(.*)", rf"\1{token_logits}", code)
     (tmp_path / "mine.py").write_text(code)
-    model = f"{tmp_path / 'mine.py'}:load"
+    model, named = f"{tmp_path / 'mine.py'}:load", "mine.py"
     if notebook == "correlation":
         made = huggingface.tiny(transformers, num_labels=2).float()
-        model = str(huggingface.saved(tmp_path / "mine", made, huggingface.tokenizer_of(transformers)))
+        model, named = str(huggingface.saved(tmp_path / "mine", made, huggingface.tokenizer_of(transformers))), "mine"
     page = report(monkeypatch, tmp_path, notebook, f"dataset {dataset}", f"model {model}")
     text, lines = opened(chromium, page), kept_summary(page)["findings"]
     assert "last epoch" not in text and ("What differs from the paper" in text) == (notebook == "ground_truth")
     assert "at most 300 texts are measured" in text
-    assert kept_summary(page)["title"].startswith("The tests of “") and "on mine" in text
+    assert kept_summary(page)["title"].startswith("The tests of “") and f"on {named}" in text
     if notebook == "ground_truth":
         assert "\npair\t" in text and "No model follows a shortcut." in text
     elif decoder:

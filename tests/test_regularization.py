@@ -129,6 +129,8 @@ def test_the_paper_has_its_runs():
     assert {(run.base.variant, run.base.seed) for run in imitating} == {*product(("base", "mlm"), (0, 1, 2))}
     of_minilm = planned.runs("regularization", "sst", "paper", encoder="minilm")
     assert {(run.layers, run.epochs) for run in of_minilm if run.variant != "adversary"} == {(1, 3)}
+    without = planned.runs("regularization", "sst", "paper", encoder="conv")
+    assert {run.layers for run in without} == {1}, "the encoder has no layers"
     starts = planned.runs("regularization/dot_initialisation", "sst", "paper", encoder="minilm")
     assert {run.option("query_init") for run in starts} == {"normal", "default"}
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lib.analysis.measuring import attention_weights, batches_of, max_attention, measure
 from lib.analysis.statistics import Effect
-from lib.analysis.summaries import classification, configurations, mean_effect, per_group, summarise
+from lib.analysis.summaries import classification, mean_effect, per_group, summarise
 from lib.datasets.batches import Batch
 from lib.interventions import adversary, adversary_by_chance, largest_jsd
 from lib.metrics import jensen_shannon, probabilities, total_variation
@@ -146,7 +146,7 @@ def seed_distances(instances: pd.DataFrame) -> pd.DataFrame:
     `attention_weights`; all seeds of a configuration have the same texts.
     """
     declare("jsd_of_seeds", "nats", bounds=JSD_BOUNDS)
-    return pd.concat([from_other_seeds(rows) for _, rows in configurations(instances)], ignore_index=True)
+    return per_group(instances, RUN_COLUMNS, from_other_seeds)
 
 
 def from_other_seeds(rows: pd.DataFrame) -> pd.DataFrame:
