@@ -19,7 +19,7 @@ from lib.analysis import attention_weights, ground_truth, measure
 from lib.analysis.rationale import average_precision
 from lib.datasets.batches import batches
 from lib.datasets.corpus import UNKNOWN
-from lib.interventions import shapley, shortened, without_reason
+from lib.interventions import between_orders, shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
 from lib.models.classifier import Displayed
 from lib.quantity import RUN_COLUMNS
@@ -174,7 +174,7 @@ def test_words_deleted_together_give_the_shortened_text():
 
 
 @pytest.mark.parametrize("encoder", ["bilstm", "conv"])
-def test_shapley_values_are_the_mean_gain_over_all_orders_of_the_words(encoder):
+def test_shapley_values_and_the_best_and_worst_order_are_those_of_all_orders_of_the_words(encoder):
     tested, given = small.model(encoder), small.batch((3, 4, 11))
     values = measure(tested, [given], [shapley(most=5)])["shapley"]
     assert values[2] is None, "it has too many words"
@@ -187,10 +187,18 @@ def test_shapley_values_are_the_mean_gain_over_all_orders_of_the_words(encoder):
             logit = tested(shortened(text, keep)).logits if kept else tested.decoder.bias
             return torch.sigmoid(logit if positive else -logit).item()
 
-        for order in permutations(range(words)):
+        every = list(permutations(range(words)))
+        for order in every:
             for place, word in enumerate(order):
                 gains[word] += probability(order[: place + 1]) - probability(order[:place])
-        assert values[row] == pytest.approx(gains / len(list(permutations(range(words)))), abs=1e-9)
+        assert values[row] == pytest.approx(gains / len(every), abs=1e-9)
+        sums = [sum(probability(order[place:]) for place in range(1, words + 1)) for order in every]  # first goes first
+        for order, own in zip(every, sums, strict=True):
+            asked = between_orders({"of": {row: -np.argsort(order)}}, most=5)
+            parts = measure(tested, [text], [asked]).iloc[0][asked.columns].to_numpy(float)
+            back = sums[every.index(order[::-1])]
+            shares = np.array([max(sums) - own, back - min(sums)]) / (max(sums) - min(sums))
+            assert parts == pytest.approx(shares, abs=1e-9)
 
 
 def test_the_models_reason_itself_scores_1_and_no_opinion_its_exact_chance():

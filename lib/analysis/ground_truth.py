@@ -18,7 +18,7 @@ from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
 from lib.importance import MAX_TOKENS
-from lib.interventions import without_reason
+from lib.interventions import between_orders, without_reason
 from lib.progress import Progress
 from lib.quantity import RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Trained
@@ -125,6 +125,7 @@ def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], batch
 
     As ERASER's comprehensiveness (DeYoung et al. 2020, section 4.2) the mean over the first SHARES of the words, by the
     size of their values, of `chance` in a random order; but the change of p, not its fall. NaN without values.
+    Beside it, of short texts, `between_orders`.
     """
     random, quantities = np.random.default_rng(0), []
     ranked = {"chance": [random.random(length) for length in rows["length"]]} | {name: rows[name] for name in columns}
@@ -133,9 +134,12 @@ def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], batch
         firsts = [() if order is None else order[: max(1, ceil(share * len(order) - 1e-9))] for order in orders]
         spans = dict(zip(rows["instance"], [[(place, place + 1) for place in first] for first in firsts], strict=True))
         quantities.append(replace(without_reason(spans), name=f"{name} {share}"))
+    of_texts = {name: dict(zip(rows["instance"], of_rows, strict=True)) for name, of_rows in ranked.items()}
+    quantities.append(between := between_orders(of_texts))
     found = measure(one.model, batches, quantities, one.run)
     parts = {name: found[[f"{name} {share}" for share in SHARES]].mean(axis=1, skipna=False) for name in ranked}
-    return rows.assign(**{declare(f"deletion_{name}", "fraction", title_of(name)): of for name, of in parts.items()})
+    parts = {declare(f"deletion_{name}", "fraction", title_of(name)): of for name, of in parts.items()}
+    return rows.assign(**parts, **found[between.columns])
 
 
 def answered_right(one: Trained, most: int | None = None) -> Iterator[Batch]:

@@ -12,20 +12,17 @@ Rationales = Sequence[Spans | None]
 PREFIX = "rationale_average_precision_"
 
 
-def span_mask(spans: Spans | None, length: int) -> np.ndarray:
-    """(token,) True on the tokens of the spans [start, end); ValueError where they go beyond the text."""
-    marked = np.zeros(length, dtype=bool)
-    for start, end in spans or ():
-        if end > length:
-            raise ValueError(f"a span ends at {end}, the text has {length} tokens: rationales of another split?")
-        marked[start:end] = True
-    return marked
-
-
 def marked_tokens(instances: pd.DataFrame, rationales: Rationales) -> list[np.ndarray | None]:
-    """(token,) of every row, True on those that decide; None where there is no rationale, or where all decide."""
-    rows = zip(instances["instance"], instances["length"], strict=True)
-    masks = [span_mask(rationales[position], int(length)) for position, length in rows]
+    """(token,) of every row, True on those that decide; None where there is no rationale, or where all decide.
+
+    ValueError where spans [start, end) go beyond the text.
+    """
+    masks = [np.zeros(int(length), dtype=bool) for length in instances["length"]]
+    for position, mask in zip(instances["instance"], masks, strict=True):
+        for start, end in rationales[position] or ():
+            if end > len(mask):
+                raise ValueError(f"a span ends at {end}, the text has {len(mask)} tokens: rationales of another split?")
+            mask[start:end] = True
     return [mask if mask.any() and not mask.all() else None for mask in masks]
 
 

@@ -17,21 +17,14 @@ Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Effect:
-    """What a quantity comes to, or its difference between two models: over texts, and in each run.
-
-    value          the mean over runs
-    by_run         {seed: value}
-    se             the standard error over texts of that mean; NaN where it is not known
-    n              texts
-    first, second  of a difference its two values
-    """
+    """What a quantity comes to, or its difference between two models: over texts, and in each run."""
 
     quantity: str
-    value: float
-    by_run: Mapping[int, float]
-    se: float
-    n: int
-    first: float = nan
+    value: float  # the mean over runs
+    by_run: Mapping[int, float]  # {seed: value}
+    se: float  # the standard error over texts of that mean; NaN where it is not known
+    n: int  # texts
+    first: float = nan  # of a difference its two values
     second: float = nan
 
     def interval(self) -> tuple[float, float]:

@@ -34,20 +34,16 @@ def histogram_by_class(
     groups, parts = rows.groupby(by := ["encoder", "attention", "class"], sort=False)[column], []
     for names_of, values in groups:
         parts.append(binned(values, edges).assign(**dict(zip(by, names_of, strict=True)), mean=values.mean()))
-    drawn = panels(pd.concat(parts), layers_by_class(names, edges, axis, ticks), height=130)
-    title = title or f"{title_of(column)}, by predicted class"
-    return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances)])
-
-
-def layers_by_class(names: list[str], edges: np.ndarray, x_title: str, ticks: list[float]) -> list[alt.Chart]:
-    """Bars of each class over each other and a line at each mean; of JSDs a dashed line at the largest."""
     color = series_color(names, "class", "predicted class")
-    x_scale, axis = alt.Scale(domain=[edges[0], edges[-1]], nice=False), alt.Axis(values=ticks, format=".1f")
-    x = alt.X("start:Q", bin="binned", title=x_title, scale=x_scale, axis=axis)
+    scale, at = alt.Scale(domain=[edges[0], edges[-1]], nice=False), alt.Axis(values=ticks, format=".1f")
+    x = alt.X("start:Q", bin="binned", title=axis, scale=scale, axis=at)
     y = alt.Y("share:Q", stack=None, title="texts of the class", axis=alt.Axis(format="%", tickCount=4))
     bars = alt.Chart().mark_bar(opacity=0.5, binSpacing=0, tooltip=True).encode(x, alt.X2("end"), y, color)
     means = alt.Chart().mark_rule(strokeWidth=2).encode(x="mean(mean):Q", color=color)
-    return [bars, means, *([dashed_line("x", edges[-1])] if edges[0] == 0 else [])]
+    layers = [bars, means, *([dashed_line("x", edges[-1])] if edges[0] == 0 else [])]  # at the largest JSD
+    title = title or f"{title_of(column)}, by predicted class"
+    drawn = panels(pd.concat(parts), layers, height=130)
+    return titled(drawn, title, [f"{see} Lines are means.", caption_of_rows(instances)])
 
 
 def defined(instances: pd.DataFrame, *columns: str) -> pd.DataFrame:

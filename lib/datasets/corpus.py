@@ -15,21 +15,16 @@ SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 
 @dataclass(frozen=True)
 class Instance:
-    """One text with its label.
-
-    `rationale` holds the spans [start, end) of `tokens` that decide the label, or None where they are not known;
-    `sentences` how many tokens each sentence has, or None where the text is not cut into sentences; `query` the tokens
-    of the text's question; `counterpart` the id of the text of its split that differs from it in the rationale alone.
-    """
+    """One text with its label."""
 
     id: str
     text: str
     tokens: tuple[str, ...]
     label: int
-    rationale: tuple[tuple[int, int], ...] | None = None
-    sentences: tuple[int, ...] | None = None
-    query: tuple[str, ...] | None = None
-    counterpart: str | None = None
+    rationale: tuple[tuple[int, int], ...] | None = None  # spans [start, end) of tokens that decide it; None: not known
+    sentences: tuple[int, ...] | None = None  # how many tokens each has; None: the text is not cut into sentences
+    query: tuple[str, ...] | None = None  # the tokens of the text's question
+    counterpart: str | None = None  # the id of the text of its split that differs from it in the rationale alone
 
 
 @dataclass(frozen=True)
@@ -110,10 +105,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A dataset as an experiment reads it.
-
-    `notes`: in sentences what was left out and why; `checksum` covers every token and label of the three splits.
-    """
+    """A dataset as an experiment reads it."""
 
     name: str
     title: str
@@ -125,8 +117,8 @@ class Corpus:
     profile: str = "paper"
     citation: str = ""
     licence: str = ""
-    notes: tuple[str, ...] = ()
-    checksum: str = ""
+    notes: tuple[str, ...] = ()  # in sentences what was left out and why
+    checksum: str = ""  # covers every token and label of the three splits
     subwords: Path | None = None  # the folder of the pretrained model in whose subwords the texts are
 
     @property

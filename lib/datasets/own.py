@@ -81,8 +81,8 @@ def own_text(
         return ""
     path = files.find_file(data, data_home)
     content = files.read_bytes(path)
-    reading = _columns(table := _table(path, content), given)
-    _records(table, reading)
+    reading = _columns(path.name, frame := _table(path, content), given)
+    _records(path.name, frame, reading)
     return Own(_name(path, content, reading), path, reading)
 
 
@@ -103,7 +103,7 @@ def read(spec: Spec, folder: None, options: dict) -> Draft:
     content = files.read_bytes(path)
     if _name(path, content, reading) != spec.name:
         raise DataError(f"{path} has changed since it was first read; start again")
-    classes, records, notes = _records(_table(path, content), reading)
+    classes, records, notes = _records(path.name, _table(path, content), reading)
     splits = {}
     for split in ("train", "dev", "test"):
         of_split = records.loc[records["split"] == split, ["id", "text", "label"]].values.tolist()
@@ -122,19 +122,19 @@ def _name(path: Path, content: bytes, reading: Reading) -> str:
     return f"own:{re.sub(r'[^A-Za-z0-9]+', '_', path.name.split('.')[0])[:24].strip('_') or 'text'}-{digest[:8]}"
 
 
-class Table(NamedTuple):
-    """The records of a file, None where a value is missing; by row, names being row 1, of JSON lines by line."""
+def _table(path: Path, content: bytes) -> pd.DataFrame:
+    """The records of a file, None where a value is missing; by row, names being row 1, of JSON lines by line.
 
-    file: str
-    frame: pd.DataFrame
-
-
-def _table(path: Path, content: bytes) -> Table:
-    """The table of a file; DataError: not in the form of the file's ending; a column's name twice; no record."""
+    DataError: not in the form of the file's ending; a column's name twice; no record.
+    """
     form = Path(path.name.removesuffix(".gz")).suffix.lower()
     if form not in ALLOWED:
         raise DataError(f"{path} is not read; allowed: {', '.join(ALLOWED)}, and each with .gz")
-    text = _decoded(path, content)
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = files.sound(content.decode(encoding), str(path))
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)") from None
     if form in (".csv", ".tsv", ".txt"):
         frame = _csv(path, text)
     else:
@@ -145,16 +145,7 @@ def _table(path: Path, content: bytes) -> Table:
         raise DataError(f"{path.name} has two columns {twice[0][:40]!r}; names must differ")
     if frame.empty:
         raise DataError(f"{path} is empty; it needs one record for each text, with its label")
-    return Table(path.name, frame.astype(object).where(frame.notna(), None))
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    """The text of a file in UTF-8, or in UTF-16 by its mark."""
-    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    try:
-        return files.sound(content.decode(encoding), str(path))
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)") from None
+    return frame.astype(object).where(frame.notna(), None)
 
 
 def _csv(path: Path, text: str) -> pd.DataFrame:
@@ -176,19 +167,19 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
     return records.loc[filled, (names != "").to_numpy()].set_axis(names[names != ""].tolist(), axis=1)
 
 
-def _columns(table: Table, given: Reading) -> Reading:
+def _columns(file: str, frame: pd.DataFrame, given: Reading) -> Reading:
     """The reading with its columns as given, else those of their names."""
-    (text, label, split, *_), frame = given, table.frame
+    text, label, split, *_ = given
     if unknown := [name for name in (*_of_text(frame, text), label, split) if name and name not in frame]:
-        raise DataError(f"{table.file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
+        raise DataError(f"{file} has no column {unknown[0]!r}; its columns: {str([*frame])[1:-1][:300]}")
     if not split:  # a column of that name, if it is free and names a split in any record
         free = [name for name in frame if name not in (text, label) and name.lower() == "split"]
         split = next((name for name in free if _splits(frame[name]).notna().any()), "")
-    text = text or _called(table, "text", {label, split})
-    label = label or _called(table, "label", {text, split})
+    text = text or _called(file, frame, "text", {label, split})
+    label = label or _called(file, frame, "label", {text, split})
     texts = set(_of_text(frame, text))
     if twice := {*texts, label} & {split} or texts & {label}:
-        raise DataError(f"{table.file}: the column {twice.pop()!r} can be one of text, label and split alone")
+        raise DataError(f"{file}: the column {twice.pop()!r} can be one of text, label and split alone")
     return given._replace(text=text, label=label, split=split)
 
 
@@ -198,44 +189,44 @@ def _of_text(frame: pd.DataFrame, column: str) -> list[str]:
     return parts if column not in frame and len(parts) == 2 else [column]
 
 
-def _called(table: Table, role: str, taken: set[str]) -> str:
+def _called(file: str, frame: pd.DataFrame, role: str, taken: set[str]) -> str:
     """The column called as its role."""
-    named = [name for name in table.frame if name not in taken and name.lower() == role]
+    named = [name for name in frame if name not in taken and name.lower() == role]
     if len(named) != 1:
-        columns = str([*table.frame])[1:-1][:300]
-        raise DataError(f"{table.file}: which column is the {role}? Name it by {role}_column; its columns: {columns}")
-    if named[0] in table.frame[named[0]].tolist():
+        columns = str([*frame])[1:-1][:300]
+        raise DataError(f"{file}: which column is the {role}? Name it by {role}_column; its columns: {columns}")
+    if named[0] in frame[named[0]].tolist():
         header = f"the first row alone must name the columns, but {named[0][:40]!r} there is a {role} below too"
-        raise DataError(f"{table.file}: {header}; leave such records out")
+        raise DataError(f"{file}: {header}; leave such records out")
     return named[0]
 
 
-def _records(table: Table, reading: Reading) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
+def _records(file: str, frame: pd.DataFrame, reading: Reading) -> tuple[tuple[str, ...], pd.DataFrame, list[str]]:
     """(classes, in the order of numbers or the alphabet; id, text, label and split of each record; notes)."""
-    records, left_out = _usable(table, reading)
+    records, left_out = _usable(file, frame, reading)
     names = records["label"]
     if names.str.fullmatch(WHOLE).all():
         names = names.groupby(names.str.removesuffix(".0")).transform("first")
     known = sorted(set(names))
     if len(known) < 2:
         all_same = f"all {len(names):,} records have the label {known[0]!r}"
-        raise DataError(f"{table.file}: {all_same}; a classifier needs at least two classes")
+        raise DataError(f"{file}: {all_same}; a classifier needs at least two classes")
     classes = tuple(sorted(known, key=float) if all(map(NUMBER.fullmatch, known)) else known)
-    notes = [f"In {table.file} {reading.text!r} is the text, {reading.label!r} is the label."]
+    notes = [f"In {file} {reading.text!r} is the text, {reading.label!r} is the label."]
     notes += [f"The splits are those of the column {reading.split!r}."] if reading.split else []
     records["label"] = names.map({name: label for label, name in enumerate(classes)})
-    drawn = _draw_splits(records, classes, table.file, bool(reading.split))
+    drawn = _draw_splits(records, classes, file, bool(reading.split))
     return classes, records, [*notes, *left_out, *drawn]
 
 
-def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
+def _usable(file: str, frame: pd.DataFrame, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
     """(id, text, label by name and split of the records with a text and a label; a note on those that are left out)."""
-    frame, split = table.frame, "train"
+    split = "train"
     if reading.split:
         split = _splits(frame[reading.split])
         if (unknown := split.isna()).any():
             seen = f"row {unknown.idxmax()}: {reading.split!r} is {frame.at[unknown.idxmax(), reading.split]!r}"
-            raise DataError(f"{table.file}, {seen[:200]}; allowed: {', '.join(SPLITS)}")
+            raise DataError(f"{file}, {seen[:200]}; allowed: {', '.join(SPLITS)}")
     texts, names = frame[_of_text(frame, reading.text)], frame[reading.label].map(_class_name)
     lacking = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())).all(axis=1) | (names == "")
     number = f"{lacking.sum():,} of {len(lacking):,} records"
@@ -243,11 +234,11 @@ def _usable(table: Table, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
         cells = frame.loc[lacking, [*texts, reading.label]].map(reprlib.repr)
         seen = "; ".join(f"row {row}: {', '.join(cell)}" for row, *cell in cells[:3].itertuples())
         needed = f"each needs a text in {reading.text!r} and a name or number in {reading.label!r}"
-        raise DataError(f"{table.file}: {number} cannot be used ({seen}); {needed}; skip_incomplete leaves such out")
+        raise DataError(f"{file}: {number} cannot be used ({seen}); {needed}; skip_incomplete leaves such out")
     records = pd.DataFrame({"id": "text-" + frame.index.astype(str), "label": names, "split": split})[~lacking]
     records = records.assign(text=[PAIR.join(row) for row in texts[~lacking].itertuples(index=False)])
     for row, *values in records[["text", "label"]].itertuples():
-        files.sound(" ".join(values), f"{table.file}, row {row}: {reading.text!r} or {reading.label!r}")
+        files.sound(" ".join(values), f"{file}, row {row}: {reading.text!r} or {reading.label!r}")
     left_out = f"{number} were left out, since they have no text or no label (skip_incomplete)."
     return records, [left_out] * bool(lacking.any())
 

@@ -36,10 +36,8 @@ EVERY = 8  # words after which forgotten deletions are looked for
 def logits_without_each_token_definition(model: AttentionModel, batch: Batch, mask: bool = False) -> Tensor:
     """Logits of the text with the token at each position deleted, one token shorter; start and end stay.
 
-    Where nothing is left they are `logits_of_nothing`. With `mask` [MASK], or the unknown word, is put in its place.
-
-    Returns:
-        (batch, token, class); NaN off the mask.
+    (batch, token, class), NaN off the mask. Where nothing is left they are `logits_of_nothing`. With `mask` [MASK], or
+    the unknown word, is put in its place.
     """
     texts, positions = batch.mask.nonzero(as_tuple=True)
     alone = (batch.mask[texts].sum(dim=1) == 1) & (not mask)
@@ -113,10 +111,8 @@ def scored(model: AttentionClassifier, hidden: Tensor, query: Tensor | None) -> 
 def windowed(model: AttentionClassifier, batch: Batch, weight: Tensor, query: Tensor | None) -> Tensor:
     """What is attended without each token: a deletion changes the states of `reach` tokens on each side.
 
-    Args:
-        weight: (feature, hidden), the features of a state that are read. query: (text, hidden), of texts with one.
-    Returns:
-        (text, deletion, feature).
+    (text, deletion, feature). weight: (feature, hidden), the features of a state that are read. query: (text, hidden),
+    of texts with one.
     """
     embedded = model.embedding(batch.tokens)
     hidden = model.encoder(embedded, batch.lengths)
@@ -124,7 +120,7 @@ def windowed(model: AttentionClassifier, batch: Batch, weight: Tensor, query: Te
     texts, words, neighbours, size = changed.shape
     scores = scored(model, hidden, query).double().masked_fill(~batch.mask, -torch.inf)
     beside = scored(model, changed.view(texts, -1, size), query).double().view(texts, words, neighbours)
-    there = [_shifted(batch.mask, by) for by in _offsets(reach)]
+    there = [_shifted(batch.mask, by) for by in range(-reach, reach + 1) if by]
     beside = beside.masked_fill(~torch.stack(there, dim=2), -torch.inf) if there else beside
     features, of_beside = (hidden @ weight.T).double(), (changed @ weight.T).double()
     place, attended = torch.arange(words, device=scores.device), []
@@ -151,16 +147,12 @@ def _states_beside(encoder: Average | Convolution, embedded: Tensor, lengths: Te
     for conv in encoder.convolutions:
         taps = [embedded * inside[:, :, None] @ weight.T for weight in conv.weight.unbind(dim=2)]
         outputs = []
-        for by in _offsets(reach):
+        for by in (*range(-reach, 0), *range(1, reach + 1)):
             read = range(by - len(taps) // 2, by + len(taps) // 2 + 1)  # words from the deleted one
             read = [at + (at >= 0 > by) - (at <= 0 < by) for at in read]
             outputs.append(conv.bias + sum(map(_shifted, taps, read)))
         changed.append(torch.stack(outputs, dim=2))
     return reach, torch.relu(torch.cat(changed, dim=-1))
-
-
-def _offsets(reach: int) -> list[int]:
-    return [by for by in range(-reach, reach + 1) if by]
 
 
 def _shifted(sequences: Tensor, by: int) -> Tensor:

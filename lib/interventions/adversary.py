@@ -63,7 +63,6 @@ def adversary(epsilon: float = 0.01, method: str = "exact", with_attention: bool
     Args:
         with_attention: also {"attention" (batch, token)}. options: those of adversarial_attention.
     """
-
     units = {"jsd": "nats", "tvd": "fraction"} | ({"attention": "fraction"} if with_attention else {})
 
     @torch.no_grad()

@@ -1,8 +1,9 @@
 """Words deleted from texts, several at once: those of the reason, or every subset of a text's words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import comb
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from lib.quantity import CHANGE_BOUNDS, Quantity
 
 MAX_WORDS = 9  # of a text whose subsets are enumerated: each word more doubles the time
 Spans = Sequence[tuple[int, int]]
+ORDERED = {"comprehensiveness": -1, "sufficiency": 1}  # by which sign of the values words are deleted
 
 
 def shortened(batch: Batch, keep: Tensor) -> Batch:
@@ -73,6 +75,46 @@ def shapley(most: int = MAX_WORDS) -> Quantity:
         return result.masked_fill(~batch.mask.cpu(), 0)
 
     return Quantity("shapley", values, "fraction", CHANGE_BOUNDS, "Shapley value", most)
+
+
+def between_orders(rankings: Mapping[str, Mapping[int, np.ndarray | None]], most: int = MAX_WORDS) -> Quantity:
+    """A quantity: how near deleting words in the order of an explanation comes to the best order, 1, from the worst, 0.
+
+    Edin et al. (2025), by the mean of the predicted class's probability after each word. Parts of each explanation,
+    (batch,): comprehensiveness_<name>, the largest value first (best: the least mean), and sufficiency_<name>, the
+    smallest first (best: the largest). Best and worst are exact, of all orders, so longer texts than `most` words are
+    left out. NaN without values, or where all orders are alike. `rankings` are name -> instance -> (token,) or None.
+    """
+    parts = {(name, part): sign for name in rankings for part, sign in ORDERED.items()}
+
+    @torch.no_grad()
+    def scored(model: AttentionModel, batch: Batch, output: ModelOutput) -> dict[str, Tensor]:
+        chances = subset_probabilities(model, batch, output, most)
+        rows, full = torch.arange(len(batch)), 2 ** batch.mask.sum(dim=1).cpu() - 1
+        low, high = lowest_sums(chances)[rows, full], -lowest_sums(-chances)[rows, full]
+        range_of, found = (high - low).masked_fill(high - low < 1e-9, torch.nan), {}
+        for (name, part), sign in parts.items():
+            sums = torch.full_like(low, torch.nan)
+            for row, text in enumerate(batch.instance.tolist()):
+                if (values := rankings[name][text]) is not None:
+                    left = int(full[row]) - np.cumsum(2 ** np.argsort(sign * values, kind="stable"))
+                    sums[row] = chances[row, left].sum()
+            found[f"{part}_{name}"] = ((high - sums) if sign < 0 else (sums - low)) / range_of
+        return found
+
+    return Quantity("between", scored, {f"{part}_{name}": "fraction" for name, part in parts}, max_tokens=most)
+
+
+def lowest_sums(chances: Tensor) -> Tensor:
+    """(batch, subset): the least sum of the probabilities after each step, from each subset word by word to none."""
+    subsets, words = torch.arange(chances.shape[1]), chances.shape[1].bit_length() - 1
+    bits = 2 ** torch.arange(words)[:, None]
+    sizes, sums = ((subsets & bits) > 0).sum(dim=0), torch.zeros_like(chances)
+    for size in range(1, words + 1):
+        some = subsets[sizes == size]
+        steps = (chances + sums)[:, some - (some & bits)]  # (batch, word, subset)
+        sums[:, some] = steps.masked_fill((some & bits) == 0, torch.inf).amin(dim=1)
+    return sums
 
 
 @torch.no_grad()

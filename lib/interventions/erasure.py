@@ -24,20 +24,13 @@ ROUNDING = 1e-12  # of a sum in doubles, beside the sum of its terms' magnitudes
 
 @dataclass(frozen=True)
 class Erasure:
-    """What it took to flip the decision of each text, (batch,) each but `erased`.
+    """What it took to flip the decision of each text, (batch,) each but `erased`."""
 
-    count     items erased when the decision was first another one; NaN where it never was
-    fraction  of the text's items
-    mass      the original attention of those items
-    flipped   whether it was ever another one
-    erased    (batch, token) True on those items, in the text's order; nowhere where it never was
-    """
-
-    count: Tensor
-    fraction: Tensor
-    mass: Tensor
-    flipped: Tensor
-    erased: Tensor
+    count: Tensor  # items erased when the decision was first another one; NaN where it never was
+    fraction: Tensor  # of the text's items
+    mass: Tensor  # the original attention of those items
+    flipped: Tensor  # whether it was ever another one
+    erased: Tensor  # (batch, token) True on those items, in the text's order; nowhere where it never was
 
 
 @torch.no_grad()

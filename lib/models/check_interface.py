@@ -154,11 +154,9 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
     of_other = attempt("model(other texts)", lambda: model(other)).logits.detach()  # it might keep what it saw last
     rows = [slice(row, row + 1) for row in range(len(batch))]
     alone = [rows_of(batch, row) for row in rows]
+    of_each = ((rows_of(output, row), own[row]) for row in rows)
     cut = [batch.rows(torch.tensor([row], device=own.device)) for row in range(len(batch))]
     embedded = "model.from_embeddings(output.embeddings, batch"
-
-    def of_each() -> Tensor:
-        return torch.cat([model.read_out(rows_of(output, row), own[row]) for row in rows])
 
     def without_gradients(*batches: Batch) -> Tensor:
         with torch.no_grad():
@@ -174,7 +172,7 @@ def check_logits(model: AttentionModel, batch: Batch, output: ModelOutput) -> No
         ("model.read_out(output, output.attention)", lambda: model.read_out(output, own), expected),
         ("model.read_out(output, equal weights)", lambda: model.read_out(output, equal), under_equal),
         ("model.read_out with attention (batch, draw, token)", lambda: model.read_out(output, draws), of_draws),
-        ("model.read_out of each text", of_each, expected),
+        ("model.read_out of each text", lambda: torch.cat([model.read_out(*one) for one in of_each]), expected),
         (f"{embedded})", lambda: model.from_embeddings(embeddings, batch).logits, expected),
         (f"{embedded}, attention)", lambda: model.from_embeddings(embeddings, batch, equal).logits, under_equal),
     ]

@@ -254,8 +254,5 @@ def with_bases(runs: Sequence[Run]) -> list[Run]:
 
 def stages(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs in groups that can be trained side by side: no run is in one group with its base."""
-
-    def depth(run: Run) -> int:
-        return len(with_bases([run]))
-
-    return [list(group) for _, group in groupby(sorted(runs, key=depth), depth)]
+    depth = {run: len(with_bases([run])) for run in runs}
+    return [list(group) for _, group in groupby(sorted(runs, key=depth.get), depth.get)]

@@ -91,9 +91,7 @@ class Corpora(dict):
 
     def load(self, run: Run) -> Corpus:
         """The corpus of a run."""
-        if run.data not in self:
-            self[run.data] = load_corpus(run, self.home)
-        return self[run.data]
+        return self.get(run.data) or self.setdefault(run.data, load_corpus(run, self.home))
 
 
 def untrained(trained: Trained) -> Trained:
