@@ -220,5 +220,5 @@ def test_ones_own_model(monkeypatch, transformers, tmp_path, chromium, notebook,
     elif decoder:
         assert not any(line.endswith((", yes", ", no", ", none")) for line in lines), "nothing is concluded from it"
     else:
-        assert "mean of all layers" in text and "rollout" in text and "hyperparameter" not in text
+        assert "mean of all layers" in text and "comprehensiveness: 0" in text and "hyperparameter" not in text
         assert "search (nats)" in text and "optimum (nats)" not in text and "May its attention be shown?" in text

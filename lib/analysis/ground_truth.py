@@ -11,9 +11,9 @@ import torch
 from scipy.stats import binomtest
 
 from lib.analysis.correlation import taus as pair_taus
-from lib.analysis.measuring import BATCH, measure
+from lib.analysis.measuring import BATCH, RUN, measure
 from lib.analysis.rationale import PREFIX, Rationales, add_average_precision, marked_tokens
-from lib.analysis.summaries import summarise
+from lib.analysis.summaries import SUMMARY, summarise
 from lib.datasets import Corpus, tokens_shown
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import Instance
@@ -25,6 +25,9 @@ from lib.training import Trained
 
 SCORES = {"top": "top-1", "precision": "precision at the reason's size", "rank": "rank that has all of the reason"}
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of a text's words that are deleted: ERASER's bins
+DELETIONS = [declare("deletion", "fraction", "change of p without its first words")]
+DELETIONS += [declare("between_comprehensiveness", "fraction", "comprehensiveness: 0 the worst order, 1 the best")]
+DELETIONS += [declare("between_sufficiency", "fraction", "sufficiency: the same")]
 FOLLOWS = 0.95  # accuracy on copies of a model that follows a shortcut
 SAME_ACCURACY = 0.02  # at most so far below that of an honest model
 FOUND = 0.9  # of the liars, by the threshold whose false alarms are counted
@@ -140,6 +143,22 @@ def add_deletion(one: Trained, rows: pd.DataFrame, columns: Sequence[str], batch
     parts = {name: found[[f"{name} {share}" for share in SHARES]].mean(axis=1, skipna=False) for name in ranked}
     parts = {declare(f"deletion_{name}", "fraction", title_of(name)): of for name, of in parts.items()}
     return rows.assign(**parts, **found[between.columns])
+
+
+def deletions(own: Iterable[Trained], instances: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """`summarise` of what deleting an explanation's first words does (DELETIONS), in each text of one's own models.
+
+    Its name is in `attention`: `random`, or of `columns`, which are in `instances`, the runs' one below the other.
+    """
+    found = []
+    for one in own:
+        rows = instances[instances["seed"] == one.run.seed]
+        rows = add_deletion(one, rows, columns, [*one.batches("test", BATCH)])
+        for name in ("chance", *columns):
+            values = {of: rows[f"{of}_{name}"] for of in DELETIONS}
+            explanation = title_of(name).replace("chance", "random")
+            found.append(rows[[*RUN, "instance", "left_out"]].assign(attention=explanation, **values))
+    return summarise(pd.concat(found), DELETIONS) if found else pd.DataFrame(columns=SUMMARY)
 
 
 def answered_right(one: Trained, most: int | None = None) -> Iterator[Batch]:

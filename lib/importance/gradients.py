@@ -26,12 +26,9 @@ WORDS = 2**15  # of the texts whose gradients are computed at once: some 500 MB 
 def gradient(model: AttentionModel, batch: Batch, through_attention: bool = True, of: str = "input") -> Tensor:
     """L2 norm of the gradient of the prediction for each embedded token or hidden state (Meister et al. 2021, Eq. 4).
 
-    The prediction is p, or with several classes the probability of the predicted one. Not normalised to sum 1.
-
-    `of` is "input" or "hidden", and `through_attention` whether the gradient also flows through the attention weights.
-
-    Returns:
-        (batch, token), 0 off the mask.
+    The prediction is p, or with several classes the probability of the predicted one. Not normalised to sum 1: (batch,
+    token), 0 off the mask. `of` is "input" or "hidden", and `through_attention` whether the gradient also flows through
+    the attention weights.
     """
     if of not in OF:
         raise ValueError(f"of is {of!r}; importance is there of: {', '.join(OF)}")

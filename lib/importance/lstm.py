@@ -20,14 +20,11 @@ class Recurrence(NamedTuple):
 
     sigmoid(x) = (1 + tanh(x / 2)) / 2, so the rows of the input, forget and output gate are halved, and a state is kept
     as `twice` the hidden state, h2 = (1 + tanh(o / 2)) tanh(c), which halves the columns that read it.
-
-    input_weight (4 hidden, embedding), input_bias (4 hidden,), state_weight (4 hidden, hidden); gates in torch's order
-    input, forget, cell, output.
     """
 
-    input_weight: Tensor
-    input_bias: Tensor
-    state_weight: Tensor
+    input_weight: Tensor  # (4 hidden, embedding), the gates in torch's order: input, forget, cell, output
+    input_bias: Tensor  # (4 hidden,)
+    state_weight: Tensor  # (4 hidden, hidden)
 
     @classmethod
     def of(cls, lstm: nn.LSTM) -> "Recurrence":

@@ -23,10 +23,7 @@ EVERY = 8  # words after which it is looked which states' gradients have faded
 def state_gradients_definition(model: AttentionModel, batch: Batch) -> Tensor:
     """|| d ||h_p||_2 / d x_i ||_2 for every state p and token i (Meister et al. 2021, Eq. 5, before it is normalised).
 
-    A backward pass for each state.
-
-    Returns:
-        (batch, state, token), 0 off the mask on either side.
+    (batch, state, token), 0 off the mask on either side, by a backward pass for each state.
     """
     with gradients_enabled(model):
         output = model(batch)

@@ -31,10 +31,8 @@ UNITS = {  # of the parts of each ranking
 def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Logits with each item erased alone and the rest renormalised; with no rest, the bias.
 
-    A read-out for each item; where it is affine, sums of the others, in time that grows with the length of a text.
-
-    Returns:
-        (batch, token, class) in doubles, two classes at least.
+    (batch, token, class) in doubles, two classes at least: a read-out for each item; where it is affine, sums of the
+    others, in time that grows with the length of a text.
     """
     if is_affine(model, output):
         weights, terms, bias = class_terms(model, output)
