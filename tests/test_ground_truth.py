@@ -196,8 +196,7 @@ def test_shapley_values_and_the_best_and_worst_order_are_those_of_all_orders_of_
         for order, own in zip(every, sums, strict=True):
             asked = between_orders({"of": {row: -np.argsort(order)}}, most=5)
             parts = measure(tested, [text], [asked]).iloc[0][asked.columns].to_numpy(float)
-            back = sums[every.index(order[::-1])]
-            shares = np.array([max(sums) - own, back - min(sums)]) / (max(sums) - min(sums))
+            shares = np.array([max(sums) - own, sums[every.index(order[::-1])] - min(sums)]) / np.ptp(sums)
             assert parts == pytest.approx(shares, abs=1e-9)
 
 
