@@ -143,7 +143,7 @@ def kinds(settings: Settings) -> list[Run]:
     encoder, runs = next(filter(is_pretrained, settings.encoders or ()), "bilstm"), {}
     number, wanted = MODELS[settings.profile], KINDS[settings.profile]
     if is_pretrained(encoder):  # minutes each
-        number, wanted = max(number // 4, 1), KINDS["quick"]
+        number, wanted = max(number // 5, 1), KINDS["quick"]
     ours = is_planted(settings.dataset, turned=False) and not settings.model
     for place, kind in enumerate(wanted if ours else ()):
         honest = small(settings, range(place * number, (place + 1) * number), encoder, OF_LIARS)
