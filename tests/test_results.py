@@ -249,7 +249,7 @@ def test_every_kept_table_of_the_repository_can_be_read_and_says_what_it_is_of(m
     files = {path.stem.removesuffix("-findings") for path in results.FOLDER.glob("*-*.csv")}
     findings, values = results.kept("findings"), results.kept("values")
     for rows in (findings, values):
-        of = rows["dataset"].str.replace(r":(?!subwords=).*|,shortcut=.*", "", regex=True).str.replace(":", "@")
+        of = rows["dataset"].str.replace(r":(?!subwords=).*|,.*", "", regex=True).str.replace(":", "@")
         assert set(rows["notebook"] + "-" + of) == files
         about = rows[list(results.ABOUT)].astype(str)
         assert about.ne("").all(axis=None) and about["profile"].eq("paper").all()
