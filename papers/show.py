@@ -89,7 +89,7 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
     for row in found.to_dict("records"):
         finding = FINDINGS[row["finding"]]
         cells = {"finding": f"{finding.sentence} ({finding.source})" if sources else finding.sentence}
-        cells |= {"model": row["model"], "dataset": re.sub("([:,])", r"\1 ", row["dataset"])}  # a long one breaks
+        cells |= {"model": row["model"], "dataset": re.sub("(?<=:).*(?=shortcut)|(?<=[:,])", " ", row["dataset"])}
         cells |= {"measured": measured(row, unit=True), "runs": str(row["runs"])}
         cells |= {"chance": number(row["chance"], finding), "paper": number(printed(row), finding)}
         cells |= {"yes if": side(finding, row["dataset"])}
@@ -106,8 +106,7 @@ def findings(found: pd.DataFrame, sources: bool = True) -> HTML:
 def side(finding: Finding, dataset: str) -> str:
     """Where the whole interval lies if the word is yes: above chance, below .25, within ±.02; "" of a level."""
     predicts, edge = finding.predicts_on(dataset), "chance" if finding.beyond_chance else f"{finding.threshold:g}"
-    edge = f"±{finding.d:g}" if predicts == "within" else edge
-    return "" if predicts == "level" else f"{predicts} {short(edge)}"
+    return {"level": "", "within": f"within ±{short(f'{finding.d:g}')}"}.get(predicts, f"{predicts} {short(edge)}")
 
 
 def in_words(row: Mapping) -> str:
@@ -126,8 +125,8 @@ def measured(row: Mapping, unit: bool = False) -> str:
     """The effect of a row with its interval, and with its unit, but for a fraction."""
     finding = FINDINGS[row["finding"]]
     effect, low, high = (number(row[name], finding) for name in ("effect", "low", "high"))
-    interval = f" [{low}, {high}]" if low else ""
-    return effect + interval + (f" {finding.unit}" if unit and finding.unit != "fraction" else "")
+    of = f" {finding.unit}" if unit and finding.unit != "fraction" else ""
+    return (f"{effect} [{low}, {high}]" if low else effect) + of
 
 
 def number(value: float, finding: Finding) -> str:
@@ -165,15 +164,16 @@ def forest(found: pd.DataFrame, rows: str = "model", columns: int = 1) -> alt.To
     if (found := found[found["left_out"].eq("")]).empty:
         raise Empty("every model is left out, or none was measured")
     width = 480 if rows == "model" else WIDTH // columns - LABEL // 3
-    panels = [panel(same, rows, width) for _, same in found.groupby("finding", sort=False)]
+    words = [word for word in WORD_COLORS if word in {*found["word"], *found["second_word"]}]
+    panels = [panel(same, rows, width, words) for _, same in found.groupby("finding", sort=False)]
     drawn = alt.concat(*panels, columns=columns, spacing=18).resolve_scale(color="shared")
     see = "Point: ours, with its 95% interval. Diamond: the paper's. Grey tick: by chance. Dashed: where yes begins."
     hollow = ["Hollow: from the second word vectors of docs/data.md."] * bool(found["second_effect"].notna().any())
     return titled(drawn, "Do the claims hold?", [see, *hollow])
 
 
-def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
-    """The rows of one finding: of datasets the paper's own first; of models "BiLSTM: a", "BiLSTM: b" what differs."""
+def panel(same: pd.DataFrame, rows: str, width: int, words: list[str]) -> alt.LayerChart:
+    """One finding's rows, `words` the legend; of models "BiLSTM: a", "BiLSTM: b" what differs, own datasets first."""
     finding, parts = FINDINGS[same["finding"].iloc[0]], same["model"].str.partition(": ")
     of = parts[0].iloc[0] if parts[0].nunique() == 1 < parts[2].nunique() else ""
     datasets = " (" + same["dataset"].str.rpartition("=")[2] + ")" if same["dataset"].nunique() > 1 else ""
@@ -188,7 +188,7 @@ def panel(same: pd.DataFrame, rows: str, width: int) -> alt.LayerChart:
     axis = alt.Axis(tickCount=5, title=wrap(f"{finding.quantity} ({finding.unit})", width // 6))
     scale = alt.Scale(type="log", base=2) if finding.unit == "times" else alt.Scale(zero=True)
     x = alt.X("effect:Q", scale=scale, axis=axis)
-    scale = alt.Scale(domain=[word or "measured" for word in WORD_COLORS], range=list(WORD_COLORS.values()))
+    scale = alt.Scale(domain=[word or "measured" for word in words], range=[WORD_COLORS[word] for word in words])
     color, second = (alt.Color(f"{name}:N", title=None, scale=scale) for name in ("word", "second_word"))
     tips = ["row:N", "word:N", *(f"{name}:Q" for name in ("runs", "effect", "low", "high", "chance", "printed"))]
     chart = alt.Chart(data).encode(y, tooltip=tips)

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from lib.charts.theme import COLORS, INK, WIDTH, Empty, in_order, or_a_sentence, ordered, titled
+from lib.charts.theme import COLORS, WIDTH, Empty, in_order, or_a_sentence, ordered, titled
 from lib.quantity import title_of
 
 CHANCE = "The bluer, the nearer to 1; white: no better than chance; empty: not known. Small: 95% intervals."
@@ -25,9 +25,8 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str, no
     x = alt.X(f"{across}:N", sort=None, title=None, axis=axis)
     chart = alt.Chart().encode(x, alt.Y("explanation:N", sort=None, title=None, axis=alt.Axis(labelLimit=NAMES)))
     shade = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1], clamp=True), legend=None)
-    ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
-    layers = [chart.mark_rect(color=COLORS[0]).encode(shade)]
+    layers = [chart.mark_rect(color="white"), chart.mark_rect(color=COLORS[0]).encode(shade)]  # also on a dark page
     for text, below, size in (("value", -5, 12), ("interval", 8, 9)):
-        layers.append(chart.mark_text(fontSize=size, dy=below).encode(color=ink, text=f"{text}:N"))
+        layers.append(chart.mark_text(fontSize=size, dy=below, color="#16191d").encode(text=f"{text}:N"))
     panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32), width=WIDTH - NAMES)
     return titled(panel.facet(facet=in_order(alt.Facet, by), columns=1), title, [see, note])
