@@ -26,21 +26,18 @@ class Declared:
 class Quantity:
     """Something that `measure` computes of each text, under the name of its column; making one declares the name.
 
-    function    (model, batch, output) -> (batch,), or (batch, token); or a dict of such parts, each of which is then
-                the column <name>_<part>
-    unit        as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value, or "1"; or a dict part -> unit
-    bounds      the least and largest value, or a dict part -> bounds; None: those of the unit
-    max_tokens  of longer texts it is not computed
-    draws       of a function with random draws their number: a part (batch, draws) is a column of arrays
+    Its function is (model, batch, output) -> (batch,), or (batch, token); or a dict of such parts, each of which is
+    then the column <name>_<part>. The unit is as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value,
+    or "1"; of parts unit and bounds may be dicts.
     """
 
     name: str
     function: Callable[..., "Tensor | dict[str, Tensor]"]
     unit: str | Mapping[str, str]
-    bounds: Bounds | Mapping[str, Bounds] | None = None
+    bounds: Bounds | Mapping[str, Bounds] | None = None  # the least and largest value; None: those of the unit
     title: str | None = None
-    max_tokens: int | None = None
-    draws: int | None = None
+    max_tokens: int | None = None  # of longer texts it is not computed
+    draws: int | None = None  # the number of its random draws: a part (batch, draws) is a column of arrays
 
     def __post_init__(self):
         for column in self.columns:

@@ -81,7 +81,7 @@ def means(
 ) -> HTML:
     """Rows of lib.analysis.summarise: a row a model, a column a quantity, with its 95% interval where it has one.
 
-    columns: quantity -> the column's title; by default all. by: further columns that tell the rows apart.
+    columns: quantity, or another column -> title; by default every quantity. by: further columns that tell rows apart.
     """
     if frame["value"].isna().all():
         return show(frame[:0], empty)
@@ -93,7 +93,7 @@ def means(
     cells = frame.assign(cell=[f"{format_value(value)} ({interval})".removesuffix(" (–)") for value, interval in pairs])
     models = cells.pivot(index=keys, columns="quantity", values="cell").reset_index()
     in_order = frame[keys].drop_duplicates().merge(models, on=keys, how="left")
-    return show(in_order.reindex(columns=[*keys, *columns]).rename(columns=columns), empty)
+    return show(in_order.reindex(columns=[*keys, *columns]).rename(columns=titles), empty)
 
 
 def taus(instances: pd.DataFrame, columns: Mapping[str, str], classes: Sequence[str]) -> HTML:

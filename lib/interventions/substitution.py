@@ -55,11 +55,8 @@ def uniform(model: AttentionModel, output: ModelOutput) -> Tensor:
 def with_all_on_each_token(model: AttentionModel, output: ModelOutput) -> Tensor:
     """Probabilities with all attention on one token, a read-out for each: (batch, token, class), in doubles."""
     place = torch.arange(output.mask.shape[1], device=output.mask.device)
-
-    def alone(rows: Tensor, tokens: Tensor) -> Tensor:
-        return (place == tokens[:, None]).expand(len(rows), -1, -1)
-
-    return probabilities(read_each(model, output, len(place), alone)[:, :, -output.logits.shape[-1] :])
+    logits = read_each(model, output, len(place), lambda rows, some: (place == some[:, None]).expand(len(rows), -1, -1))
+    return probabilities(logits[:, :, -output.logits.shape[-1] :])
 
 
 def permutation_effect(draws: int = 100, seed: int = 0) -> Quantity:

@@ -46,16 +46,11 @@ class Output(ModelOutput):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the subwords of a batch's words lie in what the classifier reads.
+    """Where the subwords of a batch's words lie in what the classifier reads."""
 
-    place   (batch, word, subword) the position of each, and behind the last position where a word has none
-    inside  (batch, position) True between start and end
-    second  (batch, position) of a pair of texts: 1 behind the first separator, else 0
-    """
-
-    place: Tensor
-    inside: Tensor
-    second: Tensor | None = None
+    place: Tensor  # (batch, word, subword) the position of each, and behind the last position where a word has none
+    inside: Tensor  # (batch, position) True between start and end
+    second: Tensor | None = None  # (batch, position) of a pair of texts: 1 behind the first separator, else 0
 
     def pack(self, of_words: Tensor) -> Tensor:
         """(batch, word), of each subword, or (batch, word, subword x size) -> (batch, position), or (.., size)."""
@@ -190,10 +185,8 @@ class HuggingFaceClassifier(nn.Module):
     def logits(self, embeddings: Tensor, inside: Tensor, recorder=None, second: Tensor | None = None) -> Tensor:
         """(batch, class) of embeddings (batch, position, embedding); `inside` and `second` are those of a Layout."""
         given = {} if second is None else {"token_type_ids": second[:, : inside.shape[1]]}
-        output = self.classifier(
-            inputs_embeds=embeddings, attention_mask=with_ends(inside).long(), recorder=recorder, **given
-        )
-        return output.logits[:, self.order]
+        given |= {"inputs_embeds": embeddings, "attention_mask": with_ends(inside).long()}
+        return self.classifier(recorder=recorder, **given).logits[:, self.order]
 
     def _ids(self, tokens: Tensor) -> Tensor:
         """(batch, word, subword) ids of tokens (batch, word), -1 where a word has no more."""

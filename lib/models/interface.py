@@ -78,12 +78,9 @@ def require_gradient(embeddings: Tensor) -> None:
 
 
 def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: Weights) -> Tensor:
-    """Logits of each text under several attentions of its own, in doubles and of two classes at least.
+    """Logits (batch, draw, class) of each text under several attentions of its own, in doubles, two classes at least.
 
-    Args:
-        weights: (rows (row,), numbers (draw,)) -> those of the `draws` attentions of those texts, (row, draw, token).
-    Returns:
-        (batch, draw, class).
+    weights: (rows (row,), numbers (draw,)) -> those of the `draws` attentions of those texts, (row, draw, token).
     """
     texts, tokens = output.mask.shape
     every = torch.arange(max(texts, draws), device=output.mask.device)
