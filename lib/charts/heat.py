@@ -18,15 +18,15 @@ def heat_map(cells: pd.DataFrame, across: str, by: str, title: str, see: str, no
     """
     if cells.empty:
         raise Empty("nothing was scored")
-    value, low, high = (cells[name].map(lambda one: f"{one:.2f}".lstrip("0")) for name in ("value", "low", "high"))
-    frame = cells[["explanation", "share"]].assign(**cells[[across, by]].astype(str).map(title_of), value=value)
-    frame["interval"] = (low + " – " + high).where(cells["low"].notna(), "")
+    text = cells[["value", "low", "high"]].map(lambda one: f"{one:.2f}".replace("-", "−").replace("0.", ".", 1))
+    frame = cells[["explanation", "share"]].assign(**cells[[across, by]].astype(str).map(title_of), value=text["value"])
+    frame["interval"] = (text["low"] + " – " + text["high"]).where(cells["low"].notna(), "")
     axis = alt.Axis(labelAngle=0, labelFontSize=10, labelExpr="split(datum.label, ' ')")
     x = alt.X(f"{across}:N", sort=None, title=None, axis=axis)
     chart = alt.Chart().encode(x, alt.Y("explanation:N", sort=None, title=None, axis=alt.Axis(labelLimit=NAMES)))
     shade = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1], clamp=True), legend=None)
     layers = [chart.mark_rect(color="white"), chart.mark_rect(color=COLORS[0]).encode(shade)]  # also on a dark page
-    for text, below, size in (("value", -5, 12), ("interval", 8, 9)):
-        layers.append(chart.mark_text(fontSize=size, dy=below, color="#16191d").encode(text=f"{text}:N"))
+    for name, below, size in (("value", -5 if frame["interval"].any() else 0, 12), ("interval", 8, 9)):
+        layers.append(chart.mark_text(fontSize=size, dy=below, color="#16191d").encode(text=f"{name}:N"))
     panel = alt.layer(*layers, data=ordered(frame, by)).properties(height=alt.Step(32), width=WIDTH - NAMES)
     return titled(panel.facet(facet=in_order(alt.Facet, by), columns=1), title, [see, note])
