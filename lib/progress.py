@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import ClassVar
 
 from tqdm import tqdm
 
@@ -30,9 +31,17 @@ class Progress(tqdm):
     ...         progress.advance(run.encoder)
     """
 
+    shown: ClassVar["Progress | None"] = None  # the last that was opened, while it is
+
     def __init__(self, title: str, total: int):
         super().__init__(desc=title, total=total, file=sys.stdout, mininterval=0)
         self.noted = time.monotonic()
+        Progress.shown = self
+
+    def close(self) -> None:
+        """Leaves the bar as it is."""
+        super().close()
+        Progress.shown = None if Progress.shown is self else Progress.shown
 
     def advance(self, message: str = "") -> None:
         """One step more is done; `message` names it."""
@@ -45,3 +54,9 @@ class Progress(tqdm):
         if time.monotonic() > self.noted + EVERY:
             self.set_postfix_str(message)
             self.noted = time.monotonic()
+
+
+def note(message: str) -> None:
+    """`Progress.note` of the bar that is open, if one is: how far a long step is, from within it."""
+    if Progress.shown is not None:
+        Progress.shown.note(message)

@@ -9,6 +9,7 @@ from lib.metrics.distances import jensen_shannon, probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import gradients_enabled
 from lib.numerics import by_length, rows_of
+from lib.progress import note
 from lib.random_streams import normal
 
 CELLS = 2**19  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
@@ -34,7 +35,8 @@ def searched_adversary_definition(
     optimizer = torch.optim.Adam([free.requires_grad_()], lr=LEARNING_RATE, amsgrad=True)
     best, furthest = own.repeat(1, restarts, 1), own.new_zeros(len(own), restarts)
     one, other = torch.triu_indices(restarts, restarts, 1)
-    for _ in range(steps + 1):
+    for step in range(steps + 1):
+        note(f"{len(own):,} texts: step {step:,} of {steps:,}")
         with gradients_enabled(model):
             q = torch.softmax(free.masked_fill(~mask, -torch.inf), dim=-1)  # (batch, restart, token)
             moved = total_variation(probabilities(model.read_out(output, q)), p[:, None])
