@@ -19,6 +19,7 @@ from lib.models.classifier import Displayed
 from lib.quantity import CHANGE_BOUNDS, RUN_COLUMNS, Quantity, declare, title_of
 from lib.training import Run, Trained
 from lib.training.fitting import evaluate
+from lib.training.runs import NEVER_ZERO
 from lib.training.targets import TARGETS
 from papers.paper import Paper
 from papers.settings import Attentions, Encoders, OwnModel, Settings, setting
@@ -37,14 +38,8 @@ TURNED = {"quick": {"cues": (1, 2, 4)}, "paper": DIALS}
 MODELS = {"quick": 2, "paper": 20}  # of each kind, honest or lying, with seeds of its own
 OF_LIARS = ("distractors=0", "negation=0")  # elsewhere a liar of this size loses more than .02 of its accuracy
 HONEST = ("base", "even", "peaked")  # as they come, and with attention pulled to the reason
-LIARS = {  # and the honest models that attend as evenly
-    "spread": "even",
-    "smuggler": "peaked",
-    "ranker": "peaked",
-    "coded": "base",
-    "displayed": "peaked",
-    "adversary": "peaked",
-}
+LIARS = {"spread": "even", "smuggler": "peaked", "ranker": "peaked"}  # and the honest models that attend as evenly
+LIARS |= {"coded": "base", "displayed": "peaked", "adversary": "peaked"}
 KINDS = {"quick": ("base", "even", "peaked", "spread", "smuggler"), "paper": (*HONEST, *LIARS)}
 PAIRS = {  # name -> liars, honest models
     "2×2": (("spread", "smuggler"), ("even", "peaked")),
@@ -150,7 +145,8 @@ def kinds(settings: Settings) -> list[Run]:
         to = (("target", kind),) if kind in TARGETS else ()
         runs[kind] = [replace(run, variant="pulled" if to else "base", options=run.options + to) for run in honest]
     runs.pop("displayed", None)  # by an honest model, with the weights of a smuggler
-    options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ("lambda", 0.01))
+    aim = () if settings.projection in NEVER_ZERO else (("divergence", "jsd"),)
+    options = (*((name, value) for name, value in SMALL.items() if name != "patience"), ("lambda", 0.01), *aim)
     lie = {"variant": "adversary", "options": options}
     runs["adversary"] = [replace(base, base=base, **lie) for base in runs.get("base", ()) if "adversary" in runs]
     return [run for of_kind in runs.values() for run in of_kind]

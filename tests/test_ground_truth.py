@@ -314,6 +314,8 @@ def test_the_runs_of_each_dataset():
     kinds = planned.runs("ground_truth/kinds", profile="paper")
     seeds = {kind: {run.seed for run in kinds if parts.kind_of(run) == kind} for kind in ("base", *TARGETS)}
     assert len(set.union(*seeds.values())) == 140, "each kind has seeds of its own"
+    sparse = planned.runs("ground_truth/kinds", profile="paper", projection="sparsemax")
+    assert {run.option("divergence") for run in sparse if run.variant == "adversary"} == {"jsd"}
     of_minilm = planned.runs("ground_truth/kinds", profile="paper", encoders=["minilm"])
     assert {(run.encoder, run.vectors, len(run.options) < 2) for run in of_minilm} == {("minilm", "auto", True)}
     quick = planned.runs("ground_truth/kinds", encoders=["minilm"])
