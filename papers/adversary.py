@@ -32,7 +32,7 @@ class AdversarySettings(Settings):
     attention: one_of(ATTENTIONS) = setting("additive", "of the same")
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of the distance, beside 0; None: the profile's")
     adversary_epochs: PositiveInt | None = setting(None, "most epochs of a trained adversary; None: the profile's")
-    adversaries: bool = setting(True, "table 4, figure 5, a guide of table 3: trained adversaries; False: left out")
+    adversaries: bool = setting(True, "table 4, figure 5, two guides of table 3: trained adversaries; False: left out")
 
 
 def bases(settings: Settings, others: int = 0) -> list[Run]:
@@ -43,7 +43,7 @@ def bases(settings: Settings, others: int = 0) -> list[Run]:
 
 
 def base_seeds(settings: Settings) -> list[Run]:
-    """The base, and the same model under other seeds: BASE_SEEDS of the profile, or as many as were chosen."""
+    """The base, and the same model under other seeds: BASE_SEEDS of the profile, or more if more were chosen."""
     return bases(settings, others=max(0, BASE_SEEDS[settings.profile] - len(bases(settings))))
 
 

@@ -40,7 +40,7 @@ class ErasureSettings(Settings):
     dataset: Dataset = "planted-documents"
     model: OwnModel = None
     encoders: Encoders | None = setting(None, "None: all that the texts allow")
-    vectors: str = setting("auto", "auto (word2vec of the texts; in quick random), random, word2vec, or a file of them")
+    vectors: str = setting("auto", "auto (word2vec of the texts; quick, made-up: random), random, word2vec, or a file")
 
 
 def every_model(settings: Settings) -> list[Run]:

@@ -37,7 +37,7 @@ OF_THE_BASE = ("delta", "eta", "epochs", "patience", "learning_rate")  # options
 
 @dataclass(frozen=True)
 class RegularizationSettings(Settings):
-    """Beside those of every notebook: which variants, the weights of their losses, and the parts beside table 1."""
+    """Beside those of every notebook: encoder, attentions, the weights of the losses, and the parts beside table 1."""
 
     encoder: Encoder = setting("bilstm", "of all models")
     attentions: Attentions | None = setting(None, "None: both in profile paper, additive in quick")
@@ -146,7 +146,7 @@ def tables(measured: pd.DataFrame, information: pd.DataFrame) -> dict[str, pd.Da
 
 
 def information(tables: Mapping[str, pd.DataFrame], pairs: Sequence[tuple[str, str]] = ()) -> Iterator[tuple]:
-    """T3, T6: mutual information of words and states, of a variant less its control: the base with as fixed words."""
+    """T3, T6: mutual information of words and states, of a variant less its control, the base or *frozen*."""
     names = [name for name in tables["information"]["variant"].unique() if name not in ("base", "frozen")]
     pairs = pairs or [(name, "frozen" if name in FROZEN else "base") for name in names]
     known, measured = tables["information"], tables["measured"]

@@ -51,17 +51,17 @@ class SparsitySettings(Settings):
     projection: one_of(("softmax",)) = setting("softmax", "of attention: all are trained here, so it stays softmax")
     encoders: Encoders = setting(("bilstm", "transformer"), "with additive and with dot attention")
     strengths: Distinct[Annotated[float, Field(lt=1)]] | None = setting(
-        None, "sparsegen's lambdas, below 1, such as [-3, 0, 0.5]; None: the profile's, entmax too"
+        None, "sparsegen's lambdas, below 1, as [-3, 0, 0.5]; None: the profile's, in paper entmax too"
     )
     lambdas: Distinct[NonNegativeFloat] | None = setting(None, "weights of adversaries' distance; None: the profile's")
-    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, KL too")
-    adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
+    frozen_lambdas: Distinct[NonNegativeFloat] | None = setting(None, "of frozen ones; None: the profile's, some by KL")
+    adversary_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: by its kind")
     sweep: bool = setting(True, "other projections, and sparsegen's lambdas; False: softmax and sparsemax alone")
     adversaries: bool = setting(True, "table 5: trained adversaries; False: they are left out")
 
 
 def model(settings: Settings, encoder: str, projection: str, seed: int) -> Run:
-    """An encoder with the paper's attention for it, trained by the paper's recipe until dev is no better."""
+    """An encoder with the paper's attention for it, by the paper's recipe, in profile paper until dev is no better."""
     how = RATES[encoder] if settings.profile == "paper" and encoder in RATES else TO_THE_END[settings.profile]
     how = {} if is_pretrained(encoder) else how
     attention, start = ("dot", {"query_init": "normal"}) if encoder == "transformer" else ("additive", {})

@@ -224,6 +224,8 @@ def refuse_misfits(run: Run) -> None:
     if run.variant == "adversary" and run.option("divergence") == "kl" and run.projection not in NEVER_ZERO:
         where = f"infinite where the attention of {run.projection!r} is 0"
         raise ValueError(f"divergence is 'kl', which is {where}; allowed with sparse attention: 'jsd'")
+    if is_pretrained(run.encoder) and run.vectors != "auto":
+        raise ValueError(f"vectors are {run.vectors!r}; {run.encoder} brings its own; allowed: 'auto'")
     equal = is_pretrained(run.encoder) or run.option("hidden_size") in ("embeddings", run.option("embedding_size"))
     if run.architecture in NEED_EQUAL_SIZES and not equal:
         sizes = f"hidden_size is {run.option('hidden_size')}; set hidden_size='embeddings'"
