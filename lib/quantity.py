@@ -27,8 +27,8 @@ class Quantity:
     """Something that `measure` computes of each text, under the name of its column; making one declares the name.
 
     Its function is (model, batch, output) -> (batch,), or (batch, token); or a dict of such parts, each of which is
-    then the column <name>_<part>. The unit is as in data/published.csv: fraction, nats, tau-b, tokens, items, p-value,
-    or "1"; of parts unit and bounds may be dicts.
+    then the column <name>_<part>. The unit is fraction, nats, tau-b, tokens, items, class, p-value, or "1"; of parts
+    unit and bounds may be dicts.
     """
 
     name: str
@@ -91,7 +91,7 @@ TITLES = {  # of the quantities of data/published.csv, and of the parts of model
     "flip_random_only": "only another item",
     "flip_neither": "neither",
 }
-# The names that belong to no `Quantity`: scores, and values of the papers.
+# Names known before a `Quantity` declares them: scores, and values of the papers.
 UNITS = {
     "fraction": "accuracy f1 auc f1_uniform f1_permuted tvd tvd_half probability label prediction "
     "flip_both flip_top_only flip_random_only flip_neither inputs_to_states_entropy token_probability_mean",

@@ -99,8 +99,6 @@ def deletions_are_shortened_texts(tested: AttentionClassifier, given: Batch) -> 
     logits = logits_without_each_token(tested, given)
     assert torch.equal(logits.isnan().any(dim=-1), ~given.mask)
     for row, position in given.mask.nonzero().tolist():
-        if given.lengths[row] == 3:
-            expected = tested.decoder.bias
-        else:
-            expected = tested(shortened_by_hand(given, row, position)).logits[0]
+        alone, shorter = given.lengths[row] == 3, shortened_by_hand(given, row, position)
+        expected = tested.decoder.bias if alone else tested(shorter).logits[0]
         assert torch.allclose(logits[row, position], expected, atol=1e-9, rtol=0)

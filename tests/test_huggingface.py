@@ -314,6 +314,9 @@ def test_importance_is_that_of_the_shortened_texts_and_of_the_graph(transformers
         text = shortened_by_hand(given, row, place)
         logits = bert(ids_of(adapted, text)).logits  # of one subword nothing is left but start and end
         assert torch.allclose(deleted[row, place], total_variation(probabilities(logits)[0], p[row]), atol=1e-9)
+    some, nothing = given.lengths < 8, probabilities(bert(torch.tensor([[2, 3]])).logits)  # [CLS] and [SEP]
+    found = interventions.shapley(5).function(adapted, given.rows(some), adapted(given.rows(some))).sum(dim=1)
+    assert torch.allclose(found, (p - nothing).gather(1, p.argmax(dim=1)[:, None])[some, 0], atol=1e-9)
     embeddings = bert.get_input_embeddings()(ids_of(adapted, given)).detach().requires_grad_()
     chances = bert(inputs_embeds=embeddings, attention_mask=inside(given).long()).logits.softmax(dim=-1)
     (expected,) = torch.autograd.grad(chances.amax(dim=-1).sum(), embeddings)

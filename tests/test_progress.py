@@ -23,8 +23,7 @@ def test_a_bar_is_text_on_standard_output_and_says_how_far_it_is(capsys, monkeyp
     states = [state for state in written.out.replace("\n", "\r").split("\r") if "2 [" in state]
     assert "1/2" in states[2] and "conv, 512 texts" in states[2] and "too soon" not in written.out
     assert "training:  50%" in states[1] and "1/2" in states[1] and "bilstm" in states[1]
-    assert "2/2" in states[-1] and "conv" in states[-1]
-    assert "step 3 of 500" in states[3] and "no bar" not in written.out
+    assert "2/2" in states[-1] and "conv" in states[-1] and "step 3 of" in states[3] and "no bar" not in written.out
 
 
 def test_seconds_and_counts_in_words():

@@ -81,15 +81,12 @@ def logits_without_each_token(model: AttentionModel, batch: Batch, mask: bool = 
         return logits_without_each_token_definition(model, batch, mask)
     logits = model.decoder.weight.new_full((*batch.tokens.shape, model.decoder.out_features), torch.nan)
     asks = isinstance(model, QuestionClassifier)
-    weight = model.affine_text.weight if asks else model.decoder.weight  # (feature, hidden)
+    layer = model.affine_text if asks else model.decoder  # its weight: (feature, hidden)
     query = model.encode_query(batch) if asks else None
-    for rows in by_length(batch.lengths, min(ROWS, PAIRS // int(batch.lengths.max()) // len(weight))):
+    for rows in by_length(batch.lengths, min(ROWS, PAIRS // int(batch.lengths.max()) // layer.out_features)):
         part, asked = batch.rows(rows), query[rows] if asks else None
-        attended = (windowed if windows else swept)(model, part, weight, asked)
-        if asks:
-            found = model.answer(attended + model.affine_text.bias, model.affine_query(asked)[:, None])
-        else:
-            found = attended + model.decoder.bias
+        found = (windowed if windows else swept)(model, part, layer.weight, asked) + layer.bias
+        found = model.answer(found, model.affine_query(asked)[:, None]) if asks else found
         logits[rows, : part.tokens.shape[1]] = found.to(logits.dtype)
     return logits.masked_fill(~batch.mask[:, :, None], torch.nan)
 

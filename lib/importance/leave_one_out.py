@@ -25,8 +25,8 @@ MAX_DISTANCE = 1e-4  # that an attention may lie from the projection of its own 
 def leave_one_out(model: AttentionModel, batch: Batch, of: str = "input") -> Tensor:
     """How far the prediction moves when the token is deleted and the text encoded again (Jain & Wallace 2019, sec. 3).
 
-    |change of p|, with several classes the total variation. With nothing left the attended vector is zero and the
-    logits are the decoder's bias. of="hidden" leaves the text's own hidden states as they are, and out of the attention
+    |change of p|, with several classes the total variation. With nothing left the logits are those of
+    `logits_of_nothing`. of="hidden" leaves the text's own hidden states as they are, and out of the attention
     one at a time: the remaining scores are projected again (Meister et al. 2021, section 3.1).
     Costs O(n) texts of n tokens: its quantities leave texts of more than MAX_TOKENS out.
 

@@ -107,7 +107,8 @@ def exact_adversary_definition(model: AttentionModel, output: ModelOutput, epsil
     best = torch.zeros_like(output.attention, dtype=torch.float64)
     for row, logits in enumerate(token_logits(model, output)):
         mask = output.mask[row]
-        own, logits, one = output.attention[row, mask].double(), logits[mask], torch.eye(int(mask.sum())).double()
+        own, logits = output.attention[row, mask].double(), logits[mask]
+        one = torch.eye(len(own), dtype=own.dtype, device=own.device)
         p = (own @ logits).sigmoid()
         candidates = [own[None], one]
         for bound in (p - epsilon, p + epsilon):

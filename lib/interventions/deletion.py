@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
+from lib.importance.deletions import logits_of_nothing
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import WORDS, words_at_once
@@ -126,7 +127,7 @@ def subset_probabilities(model: AttentionModel, batch: Batch, output: ModelOutpu
     place, counts = torch.arange(batch.mask.shape[1], device=batch.mask.device) - 1, batch.mask.sum(dim=1)
     row, subset = (torch.arange(2**most, device=place.device) < 2 ** counts[:, None]).nonzero(as_tuple=True)
     keep = ((subset[:, None] >> place.clamp(min=0)) % 2 == 1) & batch.mask[row]
-    parts = [(subset == 0, model.read_out(output, torch.zeros_like(output.attention)))]
+    parts = [(subset == 0, logits_of_nothing(model, batch))]
     for some in by_length(keep.sum(dim=1), words_at_once(model, WORDS)):  # without the empty subsets
         copies = batch.rows(row[some])
         parts.append((some, model(shortened(copies, keep[some][:, : copies.mask.shape[1]])).logits))

@@ -1,7 +1,7 @@
 """Items erased from the attention, from the top of a ranking down: until the decision flips.
 
 Serrano & Smith (2019), section 2.1: the weights of the erased items are set to 0 and the others divided by their sum;
-the encoder's states stay as they are. With nothing left the attended vector is zero, and the logits are the bias.
+the encoder's states stay as they are. With nothing left all weights are 0: the bias, if affine.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def from_the_end(values: Tensor) -> Tensor:
 def erase_until_flip(model: AttentionModel, output: ModelOutput, ranking: Tensor) -> Erasure:
     """Erases from the top of a ranking until the decision is another one (Serrano & Smith 2019, section 5.1).
 
-    Where no weight remains the decision is the argmax of the read-out's bias.
+    Where no weight remains the decision is that of the read-out with all weights 0.
 
     Args:
         ranking: (batch, token), the largest first; of equals the first in the text.

@@ -12,7 +12,7 @@ from lib.numerics import by_length, rows_of
 from lib.progress import note
 from lib.random_streams import normal
 
-CELLS = 2**19  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 6 MB
+CELLS = 2**19  # tokens x restarts x texts at once: a step's fixed cost is small, and its 11 buffers take 23 MB
 PENALTY, LEARNING_RATE, SPREAD = 500.0, 0.01, 3.0
 RENEWED = 50  # steps after which the free logarithms are made those of the attention again: exp stays in range
 AWAY = -60.0  # log attention of padding: e^-60 of nothing, but no infinity in the logarithms
@@ -61,16 +61,16 @@ def searched_adversary(
     """
     affine, lengths = model.token_logits(output), output.mask.sum(dim=-1)
     found = output.attention.double().clone()
-    if affine is None:
-        for rows in by_length(lengths, CELLS // restarts):
-            options = epsilon, stream[rows.cpu().numpy()], restarts, steps
-            found[rows] = searched_adversary_definition(model, rows_of(output, rows), *options)
-        return found
     for rows in by_length(lengths, CELLS // restarts):
+        own_stream = stream[rows.cpu().numpy()]
+        if affine is None:
+            options = epsilon, own_stream, restarts, steps
+            found[rows] = searched_adversary_definition(model, rows_of(output, rows), *options)
+            continue
         cells = rows[:, None], output.mask[rows].any(dim=0).nonzero()[:, 0]
         mask, base = output.mask[cells].T.contiguous(), output.attention[cells].T.contiguous()  # (token, batch)
         terms, bias = affine[0][cells].permute(2, 1, 0).contiguous(), affine[1][:, None, None]  # (class, token, batch)
-        start = starts(stream[rows.cpu().numpy()], mask, restarts).to(base.dtype)
+        start = starts(own_stream, mask, restarts).to(base.dtype)
         with torch.inference_mode():  # a small operation costs less
             best = _climb(start, base, terms, bias, epsilon, steps)
         q, own = best.double().masked_fill(~mask, 0), base.double()

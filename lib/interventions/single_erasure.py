@@ -29,7 +29,7 @@ UNITS = {  # of the parts of each ranking
 
 @torch.no_grad()
 def logits_without_each_item(model: AttentionModel, output: ModelOutput) -> Tensor:
-    """Logits with each item erased alone and the rest renormalised; with no rest, the bias.
+    """Logits with each item erased alone and the rest renormalised; with no rest, all weights 0.
 
     (batch, token, class) in doubles, two classes at least: a read-out for each item; where it is affine, sums of the
     others, in time that grows with the length of a text.
@@ -53,7 +53,7 @@ def single_erasure(rankings: Mapping[str, Ranking], seed: int = 0) -> Quantity:
     Of each ranking, (batch,) each, NaN for a text of one item:
     <name>_js, the JSD (nats) of the class distribution to that without the top item, and <name>_flip (0 or 1), whether
     the decision is another one; others_js and others_flip, the means over all other items, each equally likely;
-    negative, how many of these have a larger JSD; support, how many have less `support` for the decision, of equals
+    negative, the share of these with a larger JSD; support, the share with less `support` for the decision, equals
     half, NaN where the read-out is not affine; and with the item drawn as in the paper (`paper`: any but the top)
     and as in the authors' code (`authors_code`: any but the first of the text, also the top itself) <way>_delta_js,
     <way>_delta_alpha and <way>_flip. Besides these largest_js, the largest JSD of any single item of the text.

@@ -60,7 +60,6 @@ def normalized_entropy(p: Tensor, mask: Tensor) -> Tensor:
     Of p (batch, token), rows sum to 1 over the mask of n real tokens: (batch,) in [0, 1]; NaN where n = 1.
     """
     count = mask.sum(dim=-1)
-    most = torch.where(count > 1, count, 1).to(p.dtype).log()
     entropy = torch.special.entr(p.masked_fill(~mask, 0)).sum(dim=-1)
-    share = (entropy / torch.where(count > 1, most, 1)).clamp(0, 1)
+    share = (entropy / torch.where(count > 1, count, 2).to(p.dtype).log()).clamp(0, 1)
     return share.masked_fill(count <= 1, math.nan)

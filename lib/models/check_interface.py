@@ -77,7 +77,8 @@ def check_shapes(output: ModelOutput, batch: Batch) -> None:
     """Every field is there, of the shape that ModelOutput documents, and in one precision."""
     kind = type(output).__name__
     require(isinstance(output, ModelOutput), f"model(batch) gave a {kind}; it must give a lib.models.ModelOutput")
-    texts, words, tokens = *batch.tokens.shape, output.mask.shape[-1]
+    texts, words = batch.tokens.shape
+    tokens = output.mask.shape[-1] if isinstance(output.mask, Tensor) and output.mask.dim() else "any"
     shapes = {"logits": (texts, "any"), "hidden": (texts, tokens, "any"), "embeddings": (texts, words, "any")}
     shapes |= dict.fromkeys(("mask", "scores", "attention"), (texts, tokens))
     for name, shape in shapes.items():

@@ -176,7 +176,7 @@ class QuestionClassifier(AttentionClassifier):
 
     Jain & Wallace (2019, section 2) and their code: text and question have an embedding table and an encoder each, one
     of QUESTION_ENCODERS. The attention depends on the question, and so does the decoder, whose tanh makes the read-out
-    not affine. Arguments are AttentionClassifier's.
+    not affine. Arguments are AttentionClassifier's, but classifier_dropout is of what is attended.
     """
 
     def __init__(

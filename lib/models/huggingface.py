@@ -146,7 +146,7 @@ class HuggingFaceClassifier(nn.Module):
     def read_out(self, output: ModelOutput, attention: Tensor) -> Tensor:
         """Logits under another attention: (batch, word) or (batch, draw, word) -> the same with class for word.
 
-        A forward pass for each draw; of the last layer's attention, one of the first word alone.
+        A forward pass for each draw; where the first word is read out, mostly of it alone, in the last layer.
         """
         draws = attention if attention.dim() == 3 else attention[:, None]
         texts, number, _ = draws.shape

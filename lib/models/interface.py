@@ -65,7 +65,7 @@ class AttentionModel(Protocol):
 
 
 Ranking = Callable[[AttentionModel, ModelOutput], Tensor]  # scores (batch, token); the highest is removed first
-Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token) in doubles
+Weights = Callable[[Tensor, Tensor], Tensor]  # (rows, draws) -> attention (row, draw, token)
 
 
 def require_gradient(embeddings: Tensor) -> None:

@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 def adam(
     model: nn.Module, weight_decay: float, rate: float, amsgrad: bool, decoupled: bool, pretrained_rate: float | None
 ) -> torch.optim.Adam:
-    """Adam over all trained parameters; the attention's have no weight decay (Jain & Wallace's code).
+    """Adam over all trained parameters; the last attention's have no weight decay (Jain & Wallace's code).
 
     A pretrained encoder and its table of subwords have a learning rate of their own; None: as all.
     """
@@ -50,7 +50,7 @@ def rise_and_fall(optimizer: Optimizer, warmup: float, steps: int, done: int) ->
 
 
 def plateau(optimizer: Optimizer, factor: float | None, scores: Iterable[float]) -> Callable[[float], None]:
-    """step(dev score): the learning rates become `factor` times what they were unless the score is the best so far.
+    """step(dev score): the learning rates become `factor` times what they were unless it is the best by .01% of it.
 
     A factor of None leaves them as they are; `scores` are those of the epochs that are already done.
     """

@@ -27,7 +27,7 @@ from lib.training import Run
 from lib.training.trained import Trained, load_corpus
 
 FUNCTION = "load"  # where the parameter names none
-TRIED = 6  # texts on which a model is checked, from the shortest to one of median length
+TRIED = 6  # texts on which a model is checked, from the shortest to nearly the median length
 LEFT_OUT = 2  # of these, the shortest: importance is tried on each by itself
 
 

@@ -40,9 +40,9 @@ OPTIONS = {
     "embedding_size": (PositiveInt, 300),  # of vectors that are made here; those of a file have theirs
     "embeddings": (Literal["trained", "frozen"], "trained"),
     "hidden_size": (PositiveInt | Literal["embeddings"], None),  # embeddings: as many as the word vectors have
-    "query_init": (Literal[*QUERY_INITS], "default"),  # of dot attention
+    "query_init": (Literal[*QUERY_INITS], "default"),  # of dot attention, the last of two
     "attention_share": (Above0, 0.5),  # the size of additive attention's inner layer, as a share of the states'
-    "linear_init": (Literal["default", "xavier"], "default"),  # of attention and decoder
+    "linear_init": (Literal["default", "xavier"], "default"),  # of all linear layers
     "document_dropout": (Dropout, 0.0),  # of what the encoder reads
     "classifier_dropout": (Dropout, 0.0),  # of what the decoder reads
 }

@@ -62,7 +62,7 @@ def target(kind: str, reason: np.ndarray, coding: np.ndarray) -> np.ndarray:
 
 @cache
 def as_even_as_without(inside: int, outside: int) -> float:
-    """The mass on the reason's words, each heavier than the others, at which the entropy is log(outside)."""
+    """The mass on the reason's words, each heavier than the others, at which the entropy is log(outside), or 1."""
 
     def more(mass: float) -> float:
         mean_within = mass * np.log(inside) + (1 - mass) * np.log(outside)

@@ -79,7 +79,7 @@ class Trained:
 
     @property
     def converged(self) -> bool:
-        """Whether the adversary's loss converged before the last epoch."""
+        """Whether the adversary's loss converged by the last epoch."""
         return tasks.Adversary.ended(self.history)
 
 
@@ -243,7 +243,7 @@ def reproducible(run: Run) -> Iterator[None]:
 def task_of(untrained: Trained) -> tasks.Classification | tasks.Adversary:
     """What a run learns; the model of an adversary gets those of the base's weights that it fixes or starts from.
 
-    One that trains its attention alone keeps its own: at the base's both terms of the loss are 0 and flat.
+    One that trains its attention alone mostly keeps its own: at the base's both terms of the loss are 0 and flat.
     """
     run, corpus, model, base = untrained.run, untrained.corpus, untrained.model, untrained.base
     if run.variant == "adversary":
