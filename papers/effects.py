@@ -205,10 +205,7 @@ def select_models(finding: Finding, tables: Mapping[str, pd.DataFrame], column: 
 
 def split_models(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """({column: value}, rows) of each model: each group of the columns `by`, or all rows where there are none."""
-    if not by:
-        yield from [({}, rows)] if len(rows) else []
-        return
-    for key, group in rows.groupby(by, sort=False, dropna=False):
+    for key, group in rows.groupby(by, sort=False, dropna=False) if by else [((), rows)] * bool(len(rows)):
         yield dict(zip(by, key, strict=True)), group
 
 

@@ -94,7 +94,7 @@ class GroundTruthSettings(Settings):
         super().__post_init__()
         if spec(self.dataset).sentences:  # into which no shortcut is put
             allowed = "planted, or a dataset of docs/data.md that is not split into sentences"
-            raise ValueError(f"no reason is known in {self.dataset!r}, and ground_truth needs some; allowed: {allowed}")
+            raise ValueError(f"{self.dataset!r} is split into sentences; allowed: {allowed}")
 
 
 def is_planted(dataset: object, turned: bool = True) -> bool:
@@ -119,7 +119,7 @@ def variants(settings: Settings) -> list[Run]:
 
 
 def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dials: tuple[str, ...] = ()) -> list[Run]:
-    """Small models of a few seconds each, on the dataset with other dials."""
+    """Models, of planted reviews small ones of a few seconds each, on the dataset with other dials."""
     named = replace(settings, dataset=with_dials(settings.dataset, *dials) if dials else settings.dataset)
     light = is_planted(settings.dataset) and not is_pretrained(encoder)
     named = replace(named, vectors="random") if light else named
@@ -127,14 +127,14 @@ def small(settings: Settings, seeds: Iterable[int], encoder: str = "bilstm", dia
 
 
 def dials(settings: Settings) -> list[Run]:
-    """A small BiLSTM at each value of each of DIALS; planted reviews alone, ours alone."""
+    """A small BiLSTM at each value of each dial that is TURNED; planted reviews alone, ours alone."""
     turned = TURNED[settings.profile] if settings.dataset == "planted" and not settings.model else {}
     places = [(f"{dial}={value}",) for dial, values in turned.items() for value in values]
     return [run for place in places for run in small(settings, settings.first_seeds()[:3], dials=place)]
 
 
 def kinds(settings: Settings) -> list[Run]:
-    """Honest models and liars of each kind, each with seeds of its own; planted reviews alone, ours alone."""
+    """Honest models and liars of each kind, all but adversaries with own seeds; planted reviews alone, ours alone."""
     encoder, runs = next(filter(is_pretrained, settings.encoders or ()), "bilstm"), {}
     number, wanted = MODELS[settings.profile], KINDS[settings.profile]
     if is_pretrained(encoder):  # minutes each
@@ -171,7 +171,7 @@ def easy(settings: Settings) -> tuple[str, ...]:
 
 
 def shortcuts(settings: Settings) -> list[Run]:
-    """Models of texts with either shortcut, where they have none and people marked no reason."""
+    """Models of texts with either shortcut, in quick the pair, where they have none and people marked no reason."""
     if "shortcut=" in settings.dataset or settings.dataset in MARKED:
         return []
     seeds = settings.first_seeds()[: 1 if settings.model else None]  # one's own is given the texts once

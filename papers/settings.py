@@ -111,7 +111,7 @@ class Settings:
             own = own_text(self.data, *columns, self.data_home, self.skip_incomplete, self.most_tokens)
             object.__setattr__(self, "dataset", own or self.dataset)
         if wrong := [name for name in SIZES if getattr(self, name) and name not in spec(self.dataset).options]:
-            raise ValueError(f"{wrong[0]} is of texts in files, and {self.dataset!r} is made here; leave it out")
+            raise ValueError(f"{self.dataset!r} does not take {wrong[0]}; leave it out")
         encoders = (*(getattr(self, "encoders", None) or ()), getattr(self, "encoder", ""))
         object.__setattr__(self, "dataset", readable(self.dataset, encoders))
         if spec(self.dataset).asks and not self.answers_questions:

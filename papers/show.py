@@ -130,7 +130,7 @@ def measured(row: Mapping, unit: bool = False) -> str:
 
 
 def number(value: float, finding: Finding) -> str:
-    """A number of a finding: two digits after the point, three below .1; a sign where 0 is what it is held against."""
+    """A number of a finding: two digits after the point, three below .1; a sign where it is held against about 0."""
     if pd.isna(value):
         return ""
     signed = finding.predicts != "level" and finding.unit != "times" and finding.threshold in (0.0, -0.05, 0.02)
@@ -261,8 +261,8 @@ def compared_cell(row: Mapping, percent: bool) -> str:
 
 
 @or_a_sentence
-def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
-    """Printed (x) against ours (y), a dot for each value that counts, a panel for each paper, with the diagonal."""
+def scatter(values: pd.DataFrame) -> alt.TopLevelMixin:
+    """Printed (x) against ours (y), a dot for each value that counts, but nats, a panel for each paper."""
     rows = values[values["counted"] & values["difference"].notna() & values["unit"].ne("nats")]
     if rows.empty:
         raise Empty("no printed value has one of ours")
@@ -274,6 +274,6 @@ def scatter(values: pd.DataFrame, width: int = 200) -> alt.TopLevelMixin:
     numbers = data[["theirs", "ours"]].to_numpy()
     diagonal = alt.Chart().mark_line(color=INK, strokeWidth=1, strokeDash=[3, 3]).encode(alt.X("d0:Q"), alt.Y("d0:Q"))
     diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {numbers.min()} : {numbers.max()}")
-    both = alt.layer(diagonal, dots, data=data).properties(width=width, height=width)
+    both = alt.layer(diagonal, dots, data=data).properties(width=200, height=200)
     drawn = both.facet(alt.Facet("source:N", title=None), columns=4)
-    return titled(drawn, "Every printed value that counts, against ours", ["On the dashed line they are equal."])
+    return titled(drawn, "Printed values that count, but nats, against ours", ["On the dashed line they are equal."])

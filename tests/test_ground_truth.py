@@ -322,5 +322,5 @@ def test_the_runs_of_each_dataset():
     assert [len({parts.kind_of(run) for run in of}) for of in (of_minilm, quick)] == [5, 5] and len(quick) == 5
     assert all("cues=4" in run.dataset for run in planned.runs("ground_truth/shortcuts", "planted:subwords=./any"))
     assert {run.dataset for run in planned.runs("ground_truth", "sst")} == {"sst", "sst:shortcut=pair"}
-    with pytest.raises(ValueError, match="no reason is known in 'agnews4'"):
+    with pytest.raises(ValueError, match="'agnews4' is split into sentences"):
         planned.runs("ground_truth", "agnews4")

@@ -30,7 +30,7 @@ def test_every_run_is_listed_once_and_reads_as_many_texts_as_are_asked_for():
         ({"encoders": ["conv", "conv"]}, "'conv' is there 2 times; allowed: each value once"),
         ({"attentions": []}, "'attentions' is .*at least 1"),
         ({"device": "tpu"}, "'device' is 'tpu'; allowed: auto, cpu, cuda"),
-        ({"test_texts": 9}, "test_texts is of texts in files, and 'planted' is made here"),
+        ({"test_texts": 9}, "'planted' does not take test_texts; leave it out"),
         ({"seeds": [-1]}, "'seeds' has -1; input should be greater than or equal to 0"),
         ({"seeds": 2019}, "for that seed alone write .2019."),
         ({"projection": "soft"}, "unknown projection 'soft'; known: softmax"),

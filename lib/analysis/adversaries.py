@@ -57,7 +57,7 @@ def adversary_columns(trained: Trained) -> dict[str, object]:
     """lambda, trains, divergence, converged, and its base's seed: NaN, "", "" and True for a run that is no adversary.
 
     trains is "all" or "attention", with " from the base" where it starts there. An adversary has not converged if its
-    loss still falls, or, as a small lambda hardly shows in it, if its distance on dev grew by a tenth in PATIENCE ones.
+    loss still falls, or, as a small lambda hardly shows in it, its distance on dev grew by a tenth in PATIENCE epochs.
     """
     run, seed = trained.run, (trained.run.base or trained.run).seed
     if run.variant != "adversary":
@@ -113,9 +113,10 @@ def with_kinds(versus: pd.DataFrame, searched: pd.DataFrame, kinds: Mapping[tupl
 
 
 def at_one_distance(measured: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFrame:
-    """Adversaries of several kinds, of the column `kind`, equally far away: at the largest mean JSD that each reaches.
+    """Adversaries of several kinds, of the column `kind`, equally far away: at the largest mean JSD that all reach.
 
-    In each seed by itself, and text by text, on the line between the two runs of a kind whose mean JSD is next to it:
+    In each seed by itself, and text by text, on the line between the two runs of a kind whose mean JSD is next to it
+    (where all are farther, at the nearest):
     their jsd, accuracy (1 where the prediction is right), and accuracy_lost, that of the kind's run with lambda 0 less
     it. Adversaries that have not converged are left out. So are seeds in which that distance, `reached`, is below FAR,
     or a kind's run with lambda 0 is missing. `measured`: rows of `measure_versus_base` of one model.
@@ -238,7 +239,7 @@ def adversaries_by_dev(trained: Sequence[Trained]) -> pd.DataFrame:
     Wiegreffe & Pinter (2019), table 4: the highest F1 among those whose mean JSD is at least FAR. Differs from the
     paper: each seed chooses among its own runs, as runs of one lambda may move or stay; and on dev, not on test.
 
-    Returns lambda, trains, converged, seed, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (on dev), moved (at least FAR),
+    Returns the columns of `adversary_columns`, epochs, dev_f1, dev_tvd, dev_jsd, base_f1 (on dev), moved (by FAR),
     imitates (the seed's adversary of lambda 0 has converged and reaches its base's F1), why (one is no evidence; ""
     where it is, and of lambda 0 where it imitates), chosen (the best of a seed and `trains`).
     """

@@ -30,7 +30,7 @@ MAPS = [declare("map_tau", "tau-b", "tau with leave-one-out"), declare("map_by_c
 MAPS += [declare("map_mask", "tau-b", "the same, by [MASK]"), declare("map_sign", "fraction", "by [MASK] opposite")]
 MAPS += [declare("map_special", "fraction", "weight on start and end"), declare("map_top", "fraction", "same top word")]
 CELLS = 2**20  # most tokens in one call of kendall_tau
-# 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: there gradient x input is 0.
+# 1 where a token has a vector, 0 where it is the unknown word or its vector is zeros: of zeros gradient x input is 0.
 known = Quantity("known", lambda _, batch, output: (batch.tokens != UNKNOWN) & output.embeddings.any(-1), "fraction")
 
 

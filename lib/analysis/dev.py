@@ -14,7 +14,7 @@ NO_DETRIMENT = 0.02  # of F1 on dev that a weight of another loss may cost (Tute
 
 
 def dev_scores(trained: Sequence[Trained], option: str) -> pd.DataFrame:
-    """A row for each attention and value of an option: the dev scores of the epochs that runs keep, means over seeds.
+    """A row for each attention and value of an option: the dev scores of the epochs that runs keep, on average.
 
     `epoch` is the one kept, `of` the most there are. Models without the option are left out.
     """

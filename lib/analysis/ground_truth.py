@@ -111,7 +111,7 @@ def explained(trained: Iterable[Trained], explanations: Sequence[Quantity], text
 
 
 def only_defined(rows: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """The rows of a run with None for the values of an explanation that are NaN; for all, where most texts' are.
+    """The rows of a run with None for the values of an explanation that are NaN; for all, unless most are defined.
 
     defined_<name>: whether they are none of these, 1 or 0; NaN where they were not computed.
     """
@@ -152,7 +152,7 @@ def deletions(own: Iterable[Trained], instances: pd.DataFrame, columns: Sequence
     """
     found = []
     for one in own:
-        rows = instances[instances["seed"] == one.run.seed]
+        rows = instances[instances["seed"] == one.run.seed].reset_index(drop=True)
         rows = add_deletion(one, rows, columns, [*one.batches("test", BATCH)])
         for name in ("chance", *columns):
             values = {of: rows[f"{of}_{name}"] for of in DELETIONS}
@@ -303,7 +303,8 @@ def false_alarms(suspicion: pd.DataFrame, liars: Iterable[str], honest: str) -> 
     for test in suspicion:
         lying, innocent = (suspicion.loc[some, test].dropna() for some in (kinds.isin(list(liars)), kinds == honest))
         if min(len(lying), len(innocent)) >= FEW_MODELS:
-            alarms = binomtest(int((innocent >= lying.quantile(1 - FOUND, "higher")).sum()), len(innocent))
+            threshold = lying.nlargest(ceil(FOUND * len(lying) - 1e-9)).min()
+            alarms = binomtest(int((innocent >= threshold).sum()), len(innocent))
             rows.append((test, alarms.statistic, *alarms.proportion_ci(), len(lying), len(innocent)))
     return pd.DataFrame(rows, columns=["test", "value", "low", "high", "liars", "honest"])
 

@@ -47,7 +47,7 @@ def measure(
         the run's columns (empty without a run), instance, length (tokens), label, prediction, probability (of class 1;
         of the predicted class where there are more than two), left_out, and a column per quantity.
     Raises:
-        ValueError: the model's logits are not finite, two columns would have one name, or a quantity's shape is wrong.
+        ValueError: the model's logits are not finite, a quantity's name is taken, or its shape is wrong.
     """
     taken = Counter([*OWN_COLUMNS, *(quantity.name for quantity in quantities)]).most_common(1)[0]
     if taken[1] > 1:
@@ -205,7 +205,7 @@ def examples(instances: pd.DataFrame, classes: Sequence[str], far: str | None = 
     run = run if far is None else run[run[far].notna()]
     short = run[run["length"] <= READABLE]
     run = short if len(short) else run
-    sureness = (run["probability"] - 0.5).abs() if run["label"].max() < 2 else run["probability"]
+    sureness = (run["probability"] - 0.5).abs() if len(classes) == 2 else run["probability"]
     right = run["label"] == run["prediction"]
     chosen = {}
     for label in sorted(run["label"].value_counts().index[:MOST_CLASSES]):

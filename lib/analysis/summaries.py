@@ -28,10 +28,10 @@ def summarise(instances: pd.DataFrame, quantities: Iterable[str] | None = None) 
     """One row per configuration and quantity: its mean over the instances, with intervals.
 
     value is the mean over seeds of each run's mean over its instances; [low, high] is its 95% interval over
-    instances and seeds together (of one seed: over instances alone), [low_texts, high_texts] that over instances, the
-    trained models as they are, by se_texts, the bootstrap's standard error; sd_seeds the sd of the seeds' means. An
-    undefined value is counted (`undefined`, over all seeds), never averaged in; n is the number of instances with a
-    value in at least one seed; left_out counts the texts beyond a quantity's `max_tokens`. By default of every number.
+    instances and seeds together (of one seed or two: over instances alone), [low_texts, high_texts] that over
+    instances, the trained models as they are, by se_texts, the bootstrap's standard error; sd_seeds the sd of the
+    seeds' means. An undefined value is counted (`undefined`, over all seeds), never averaged in; n is the number of
+    instances with a value in at least one seed; left_out counts the texts beyond a quantity's `max_tokens`.
     """
     if quantities is None:
         quantities = [name for name in quantity_columns(instances) if unit_of(name) != "p-value"]

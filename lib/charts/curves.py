@@ -101,8 +101,8 @@ def plane(summary: pd.DataFrame, axes: Mapping[str, str], title: str, see: str) 
     for start in axes:
         rows = summary[summary["quantity"].str.startswith(start) & summary["value"].notna()]
         rows = rows.assign(of=rows["quantity"].str.removeprefix(start).map(title_of))
-        sides.append(rows[["encoder", "of", "value", "low", "high"]])
-    both = sides[0].merge(sides[1], on=["encoder", "of"])
+        sides.append(rows[["encoder", "attention", "of", "value", "low", "high"]])
+    both = sides[0].merge(sides[1], on=["encoder", "attention", "of"])
     if both.empty:
         raise Empty("there is nothing of which both are known")
     cells = [(both[name] / (np.ptp(both[name]) + 1e-9) * n).round() for name, n in (("value_x", 2), ("value_y", 14))]

@@ -46,8 +46,8 @@ def spec(name: str) -> Spec:
     """How the dataset of that name is prepared; DataError with what is known, or allowed, otherwise.
 
     Options of made-up texts may follow the name as its dials, which are then their defaults:
-    "planted:negation=0,noise=0.1"; of any texts a shortcut (lib.datasets.altered), "sst:shortcut=pair", and the
-    pretrained model whose subwords they are read in, "sst:subwords=minilm".
+    "planted:negation=0,noise=0.1"; of texts without sentences or questions a shortcut (lib.datasets.altered),
+    "sst:shortcut=pair", and the pretrained model whose subwords they are read in, "sst:subwords=minilm".
     """
     if isinstance(name, Own):
         return own.spec_of(name)

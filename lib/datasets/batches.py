@@ -40,7 +40,7 @@ class Batch:
         return Batch(*(value if value is None else value.to(device, non_blocking=there) for value in held))
 
     def rows(self, keep: Tensor) -> "Batch":
-        """The texts that `keep` (bool or positions) names, padded no longer than they need."""
+        """The texts that `keep` (bool or positions) names, padded no longer than they need, but for questions."""
         lengths = self.lengths[keep]
         width = int(lengths.max()) if len(lengths) else 0
         per_word = (self.tokens, self.mask, self.guide, self.sentence, self.states)

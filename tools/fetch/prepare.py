@@ -142,9 +142,7 @@ def revised(unpacked: Path, source: Source) -> Splits:
         pairs = {}
         for sentiment, text, number in islice(rows_of(one_file(unpacked, f"{split}_paired.tsv"), "\t"), 1, None):
             pairs.setdefault(int(number), []).append((text, source.classes.index(sentiment.lower())))
-        splits[split] = [
-            {"pair": number} | dict(zip(names, (*one, *other), strict=True)) for number, (one, other) in pairs.items()
-        ]
+        splits[split] = [{"pair": n} | dict(zip(names, (*a, *b), strict=True)) for n, (a, b) in pairs.items()]
     return splits
 
 

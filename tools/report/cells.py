@@ -47,7 +47,7 @@ class Cells:
         return log(printed) + "".join(self.output(output) for output in outputs if output.output_type != "stream")
 
     def output(self, output: Any) -> str:
-        """One output in the richest form that the page can show; only this project's own HTML is taken as HTML.
+        """One output in the richest form that the page can show.
 
         The findings are shown at the page's top alone.
         """

@@ -85,7 +85,7 @@ def is_made_from(page: Path, mark: str) -> bool:
 
 
 def fingerprint(notebook: Path, values: dict[str, Any]) -> str:
-    """A hash of all that a report depends on: values, notebook, library, versions and data.
+    """A hash of what a report depends on, but for kept results: values, notebook, library, versions and data.
 
     What your own model reads, such as its weights, is not known: its report is made anew each time.
     """

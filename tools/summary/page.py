@@ -68,11 +68,11 @@ def render(template: str, of: Answer, **more) -> str:
         return ""
 
 
-def picture(of: Answer, columns: int = 2):
-    """The forest plots of PICTURE, by dataset, and below them every printed value against ours."""
+def picture(of: Answer):
+    """The forest plots of PICTURE, by dataset, and below them the printed values against ours."""
     rows = by_dataset(of.found, PICTURE)
     rows = rows.sort_values("finding", key=lambda names: names.map(PICTURE.index), kind="stable")
-    return show.forest(rows, "dataset", columns), show.scatter(of.values)
+    return show.forest(rows, "dataset", 2), show.scatter(of.values)
 
 
 def markdown(of: Answer) -> str:
@@ -117,7 +117,7 @@ def write_summary(folder: Path, of: Answer | None = None) -> Path | None:
 
 
 def fingerprint() -> str:
-    """What the summary rests on: the kept tables, the printed values, and the code that compares them."""
+    """What the summary rests on: the kept tables, the printed values, and the code of papers and of the summary."""
     rooms = (PROJECT / "papers", PROJECT / "tools" / "summary", TEMPLATES)
     tables = [path for path in results.home().glob("*-*.csv") if path.is_file()]
     paths = [*tables, published.SOURCE, *(path for room in rooms for path in room.glob("*.*"))]

@@ -31,7 +31,7 @@ def main(folder: Path, name: str) -> int:
 
             make_report(report.notebook, report.values, Path(plan["output"]))
         (folder / "done" / name).touch()
-    except (FloatingPointError, OSError, RuntimeError, Refused) as error:
+    except (FloatingPointError, OSError, RuntimeError, ValueError) as error:
         print(f"{job['title']} failed: {error}", file=sys.stderr)
         return 1
     return 0
