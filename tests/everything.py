@@ -35,10 +35,11 @@ OF_INPUT += [quantity("times_input_through", importance.gradient_times_input, th
 OF_INPUT += [quantity("gradient_detached", importance.gradient, through_attention=False)]
 OF_WORDS = [*OF_INPUT, quantity("gradient_of_hidden", importance.gradient, of="hidden")]
 OF_WORDS += [interventions.agreement_by_chance(importance.gradient_times_input), violation_by_chance(placed=2)]
-OF_WORDS += [importance.leave_one_out_with_sign, of_inputs_to_states]
+OF_WORDS += [importance.leave_one_out_with_sign, importance.top_word_share, of_inputs_to_states]
 OF_STATES = [*OF_WORDS, quantity("leave_one_out_of_hidden", importance.leave_one_out, of="hidden")]
 OF_TEXTS = [interventions.without_reason([[(0, 1)]] * 20), interventions.shapley()]
 OF_TEXTS += [quantity("integrated_gradients", importance.integrated_gradients, steps=3, baseline="unknown")]
+OF_TEXTS += [interventions.between_orders({"of": {row: np.arange(size) for row, size in enumerate((1, 2, 6))}})]
 EXACT = [interventions.adversary(0.05), interventions.adversary_by_chance(0.05, draws=2)]
 
 

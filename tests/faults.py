@@ -59,15 +59,11 @@ class Sweep:
         while self.process.is_alive() and not self.processes(words):
             time.sleep(0.05)
 
-    def kill(self, draw: random.Random, words: str, share: float) -> str:
-        """Kills the master, or with the chance `share` a job of its where there is one; which, "" where all ended."""
-        try:
+    def kill(self, draw: random.Random, words: str, share: float) -> None:
+        """Kills the master, or with the chance `share` a job of its where there is one."""
+        with suppress(psutil.NoSuchProcess):
             victims = self.processes(words) if draw.random() < share else []
-            victim = draw.choice(victims) if victims else psutil.Process(self.process.pid)
-            victim.kill()
-        except psutil.NoSuchProcess:
-            return ""
-        return "job" if victims else "master"
+            (draw.choice(victims) if victims else psutil.Process(self.process.pid)).kill()
 
 
 def wait_for_orphans(words: str, seconds: float = 120) -> None:

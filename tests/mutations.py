@@ -54,6 +54,9 @@ def main(*files: str) -> int:
     """Prints a line for each fault, of these files or of all; returns how many were not caught."""
     mutations, missed = [one for one in read() if not files or one.file in files], 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        unharmed = [Mutation("README.md", "", "", tests) for tests in sorted({one.tests for one in mutations})]
+        if any(pool.map(is_caught, unharmed)):
+            raise RuntimeError("some of these tests fail without a fault; make test shows which")
         for mutation, caught in zip(mutations, pool.map(is_caught, mutations), strict=True):
             missed += not caught
             print("caught" if caught else "MISSED", mutation.file, "|", mutation.new.strip()[:80], flush=True)

@@ -69,7 +69,7 @@ def save(path: Path, *cells: str, parameters: str = PARAMETERS) -> Path:
 
 
 def hostile(folder: Path) -> Path:
-    """Five charts, three formulas, and hostile words wherever data may stand."""
+    """Six charts, three formulas, and hostile words wherever data may stand."""
     formula = r"$$\tau_b = \frac{P - Q}{\sqrt{(P + Q + X_0)(P + Q + Y_0)}}$$"
     inline = r"Inline $\alpha_t$ and $a < b$."
     return save(

@@ -10,10 +10,10 @@ import torch
 from scipy.special import rel_entr
 
 from lib import analysis
-from lib.analysis.adversaries import distances
+from lib.analysis.adversaries import distances, measure_versus_base
 from lib.datasets import DATASETS
 from lib.datasets.batches import batches, collate
-from lib.metrics.distances import kullback_leibler, probabilities, total_variation
+from lib.metrics.distances import kullback_leibler, probabilities
 from lib.models import GuidedClassifier
 from lib.provenance import seeds_of
 from lib.training import Run, losses, train
@@ -33,18 +33,10 @@ def base(one_cache):
     return train(BASE, say=print)
 
 
-def predictions(trained, split: str = "test") -> torch.Tensor:
-    found = torch.empty(len(getattr(trained.corpus, split)), 2)
-    with torch.no_grad():
-        for batch in trained.batches(split):
-            found[batch.instance] = probabilities(trained.model(batch).logits)
-    return found
-
-
 def test_imitation_comes_closer_than_another_seed_and_a_larger_lambda_goes_further(base):
     others = [train(replace(BASE, seed=1), say=print)]
     others += [train(adversary(**{"lambda": strength}), say=print) for strength in (0.0, 1e-4, 0.05)]
-    seed, imitates, near, far = (float(total_variation(predictions(one), predictions(base)).mean()) for one in others)
+    seed, imitates, near, far = (measure_versus_base([one], [base])["tvd"].mean() for one in others)
     assert imitates < seed and near < far
     assert [one.chosen for one in others[1:]] == [3, 3, 3], "the last epoch is kept"
     assert others[3].history[-1]["dev_jsd"] > 2 * others[2].history[-1]["dev_jsd"]
@@ -54,10 +46,8 @@ def test_imitation_comes_closer_than_another_seed_and_a_larger_lambda_goes_furth
 
 
 def test_kl_is_0_of_equal_attention_and_infinite_where_only_the_first_has_weight():
-    p = torch.tensor([0.2, 0.8, 0.0])
-    one = torch.tensor([0.0, 1.0, 0.0])
-    assert kullback_leibler(p, p) == 0 and kullback_leibler(p, one) == torch.inf
-    assert kullback_leibler(one, p) < torch.inf
+    p, one = torch.tensor([[0.2, 0.8, 0.0], [0.0, 1.0, 0.0]])
+    assert kullback_leibler(p, p) == 0 and kullback_leibler(p, one) == torch.inf > kullback_leibler(one, p)
 
 
 def test_the_adversarial_loss_by_hand_and_its_gradient_through_padding():

@@ -25,10 +25,6 @@ PLACE = {"dataset": "sst", "encoder": "bilstm", "attention": "additive", "projec
 RUN = SimpleNamespace(**PLACE, layers=1, seed=3)
 
 
-def squares(model, batch, output):
-    return output.attention**2
-
-
 def two(model, batch, output):
     return {"low": output.attention.amin(dim=-1), "word_ids": batch.tokens}
 
@@ -122,7 +118,7 @@ def test_the_batches_change_nothing_and_get_smaller_with_the_number_of_classes()
 def test_a_wrong_quantity_and_a_diverged_model_are_clear_errors():
     model, given = small.model(), [*batches(small.split(LENGTHS), 3)]
     for error, message, *quantities in (
-        (ValueError, "attention_weights", Quantity("attention", squares, "1")),
+        (ValueError, "attention_weights", Quantity("attention", two, "1")),
         (ValueError, "called 'max_attention'", analysis.max_attention, analysis.max_attention),
         (ValueError, "allowed here", Quantity("hidden", lambda model, batch, output: output.hidden, "1")),
         (KeyError, "the part 'word_ids' of the quantity 'some'", Quantity("some", two, {"low": "fraction"})),
@@ -301,14 +297,17 @@ def test_an_interval_adds_the_squares_of_what_texts_and_seeds_vary():
 
 def test_examples_follow_their_rule():
     frame = table(60, range(4))
-    frame["label"] = frame["prediction"] = frame["instance"] % 2
+    frame["label"] = frame["instance"] % 2
     frame["probability"] = np.random.default_rng(0).uniform(0, 0.4, len(frame)) + 0.6 * frame["label"]
+    frame["prediction"] = frame["label"].mask((frame["probability"] - 0.5).abs() > 0.45, 1 - frame["label"])
     chosen = analysis.examples(frame, ("bad", "good"), far="tau")
     first = frame[frame["seed"] == 0]
+    right = first[first["label"] == first["prediction"]]
     assert chosen["seed"].eq(0).all()
-    assert chosen.iloc[0]["probability"] == first.loc[first["label"] == 0, "probability"].min()
-    assert chosen.iloc[1]["probability"] == first.loc[first["label"] == 1, "probability"].max()
+    assert chosen.iloc[0]["probability"] == right.loc[right["label"] == 0, "probability"].min()
+    assert chosen.iloc[1]["probability"] == right.loc[right["label"] == 1, "probability"].max()
     assert chosen.iloc[2]["instance"] == first.loc[(first["probability"] - 0.5).abs().idxmin(), "instance"]
+    assert chosen.iloc[3]["instance"] == first.loc[first["tau"].idxmax(), "instance"]
     assert "good" in chosen.iloc[1]["why"]
 
 

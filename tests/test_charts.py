@@ -66,12 +66,6 @@ def over_lambda(encoders=("bilstm", "conv"), low=0.4) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(rows | {"encoder": name, "attention": "dot", "low": low}) for name in encoders])
 
 
-def points() -> pd.DataFrame:
-    rows = {"series": ["adversary"] * 3 + ["uniform"], "seed": 0, "at": [0, 0.1, 1, np.nan], "n": 9}
-    ends = {f"{name}{end}": [0.1, 0.2, 0.4, 0.3] for name in ("jsd", "tvd") for end in ("", "_low", "_high")}
-    return pd.DataFrame(rows | ends)
-
-
 def over_distance() -> pd.DataFrame:
     """Two adversaries of one kind, and a printed one."""
     rows = [(at, *of) for at in (0.0, 1.0) for of in (("jsd", 0.1 + at / 2), ("accuracy", 0.9 - at / 10))]
@@ -82,6 +76,8 @@ def over_distance() -> pd.DataFrame:
 
 def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
     titles = ("A title of a chart", "What to see in this chart.")
+    rows = {"series": ["adversary"] * 3 + ["uniform"], "seed": 0, "at": [0, 0.1, 1, np.nan], "n": 9}
+    ends = {f"{name}{end}": [0.1, 0.2, 0.4, 0.3] for name in ("jsd", "tvd") for end in ("", "_low", "_high")}
     return {
         "tau": charts.histogram_by_class(frame, tau_name(PAIR), CLASSES),
         "permuted": charts.boxes_by_max_attention(frame, "permuted_change_of_p", CLASSES, *titles),
@@ -90,7 +86,7 @@ def all_charts(frame: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
         "tokens": token_curves(HOSTILE),
         "sweep": charts.sweep(over_lambda(), "lambda", *titles, scale="symlog"),
         "one seed": charts.sweep(over_lambda(low=np.nan), "lambda", *titles),
-        "tradeoff": charts.tradeoff(points(), *titles),
+        "tradeoff": charts.tradeoff(pd.DataFrame(rows | ends), *titles),
         "price": charts.price(over_distance(), *titles),
         "three classes": charts.boxes_by_max_attention(frame, "jsd_exact", [*CLASSES, "none"], *titles),
         "boxes": charts.boxes(frame, ["permuted_change_of_p"], "projection", *titles),
@@ -126,7 +122,7 @@ def test_no_chart_grows_with_the_number_of_instances():
     frame = instances(n=2_000, encoders=("bilstm",), seeds=(0, 1))
     frame["prediction"] = np.arange(len(frame)) % 2
     drawn = all_charts(frame)
-    twelve = instances(n=40, encoders=tuple("abcdef"))
+    twelve = instances(n=1_000, encoders=tuple("abcdef"))
     drawn["twelve panels"] = charts.boxes_by_max_attention(twelve, "permuted_change_of_p", CLASSES, "A title", "See.")
     for name, chart in drawn.items():
         assert sum(map(len, chart.to_dict()["datasets"].values())) < 5_000, name

@@ -47,6 +47,7 @@ RUNS = {
     "documents": replace(SERRANO, encoder="han-rnn"),
     "questions": Run("snli", vectors="random", options=(*FEW, ("hidden_size", 8))),
 }
+RUNS |= {name: replace(BASE, variant=name) for name in ("frozen", "concat", "residual", "uniform")}
 
 
 def marked(split: Split) -> Split:

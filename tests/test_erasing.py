@@ -15,10 +15,9 @@ MEASURED = single_erasure(RANKINGS), until_flip(RANKINGS)  # whose columns the t
 RUN = {"dataset": "d", "encoder": "flan-rnn", "attention": "additive", "projection": "softmax", "variant": "base"}
 
 
-def rows(columns: dict, seed: int = 0, **run) -> pd.DataFrame:
+def rows(columns: dict, seed: int = 0) -> pd.DataFrame:
     frame = pd.DataFrame(columns).astype(float)
-    own = RUN | {"layers": 1, "seed": seed} | run
-    return frame.assign(**own, instance=range(len(frame)), prediction=0, left_out=[()] * len(frame))
+    return frame.assign(**RUN, layers=1, seed=seed, instance=frame.index, prediction=0, left_out=[()] * len(frame))
 
 
 def test_the_flip_table_by_hand_and_its_sum():

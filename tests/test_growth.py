@@ -1,4 +1,4 @@
-"""How cost grows: one very long text takes bounded memory in every measure, and each row of the benchmark runs."""
+"""How cost grows: a very long text takes bounded memory in sweeps and searches; each row of the benchmark runs."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def print_numbers() -> None:
         print(json.dumps(numbers(encoder, TOKENS) | {"megabytes": highest_memory() - before}))
 
 
-def test_a_long_text_goes_through_every_measure_in_bounded_memory(tmp_path):
+def test_a_long_text_goes_through_sweeps_and_searches_in_bounded_memory(tmp_path):
     assert Forked(print_numbers, log=tmp_path / "log").wait() == 0
     for encoder, line in zip(SWEEPS, (tmp_path / "log").read_text().splitlines(), strict=True):
         found = json.loads(line)
@@ -73,7 +73,7 @@ def test_a_long_text_goes_through_every_measure_in_bounded_memory(tmp_path):
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.name}, {work.encoder}")
-def test_a_row_of_the_benchmark_compares_a_fast_form_with_its_definition(work, monkeypatch):
+def test_each_row_of_the_benchmark_runs(work, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.LONGEST", 5)
     row = row_of(work._replace(texts=2), lengths=(5, 10))
     assert all(float(row[name].replace(",", "")) > 0 for name in ("10 tokens", "definition, 5", "times, 5"))

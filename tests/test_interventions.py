@@ -42,7 +42,7 @@ def test_permutations_are_uniform_over_all_orders(tokens):
     _, counts = np.unique(drawn[:, :, :tokens].reshape(-1, tokens), axis=0, return_counts=True)
     assert len(counts) == np.prod(np.arange(1, tokens + 1)) and chisquare(counts).pvalue > 0.001
     _, counts = np.unique(drawn[:, 0, 0] * 10 + drawn[:, 1, 0], return_counts=True)
-    assert len(counts) > 3  # draws and instances differ
+    assert len(counts) > tokens  # draws and instances differ
 
 
 @pytest.mark.parametrize("tokens", [255, 256, 257, 900])

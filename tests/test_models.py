@@ -25,7 +25,7 @@ def test_every_model_has_the_interface_and_the_check_leaves_it_as_it_was(name):
     make, texts = EVERY[name]
     tested = make().train()
     check_interface(tested, texts())
-    assert tested.training and all(parameter.grad is None for parameter in tested.parameters())
+    assert all(part.training for part in tested.modules()) and all(p.grad is None for p in tested.parameters())
 
 
 def test_the_bilstm_is_torchs_bidirectional_lstm_on_packed_texts():

@@ -8,4 +8,4 @@ from mutations import PROJECT, read
 def test_a_fault_can_be_planted(mutation):
     code, mutations = (PROJECT / mutation.file).read_text(encoding="utf-8"), read()
     assert len(mutations) >= 40 and code.count(mutation.old) == 1 and mutation.old != mutation.new
-    assert any((PROJECT / "tests" / name).exists() for name in mutation.tests.split())
+    assert all((PROJECT / "tests" / name).exists() for name in mutation.tests.split())

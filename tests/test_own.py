@@ -90,16 +90,13 @@ def test_every_form_gives_the_same_texts_and_classes(tmp_path, name):
     assert [np.bincount(split.labels).tolist() for split in corpus.splits] == [[14] * 3, [3] * 3, [3] * 3]
 
 
-def notes_of(folder, records, **given):
-    return " ".join(datasets.load(own_text(put(folder, separated(records)), **given), "quick").notes)
-
-
 def test_what_was_guessed_left_out_or_cut_is_noted(tmp_path):
     incomplete = [*ROWS, ("no label", ""), ("", "bad")]
-    assert "2 of 62 records were left out" in notes_of(tmp_path, incomplete, skip_incomplete=True)
+    notes = datasets.load(own_text(put(tmp_path, separated(incomplete)), skip_incomplete=True)).notes
+    assert notes[0] == "In my.csv 'text' is the text, 'label' is the label." and "2 of 62 records" in notes[1]
     long = [(text * (200 if i < 3 else 1), label) for i, (text, label) in enumerate(rows())]
-    assert "3 of 60 texts were cut to their first 50 tokens" in notes_of(tmp_path, long, most_tokens=50)
-    cut = datasets.load(own_text(str(tmp_path / "my.csv"), most_tokens=50))
+    cut = datasets.load(own_text(put(tmp_path, separated(long)), most_tokens=50))
+    assert "3 of 60 texts were cut to their first 50 tokens (most_tokens)." in cut.notes
     assert max(split.lengths.max() for split in cut.splits) == 50
     assert sum(cut.train.instances[0].sentences) == len(cut.train.instances[0].tokens)
 

@@ -80,7 +80,7 @@ def test_the_states_are_those_of_transformers_and_whole_texts_are_cut_as_its_tok
 
 
 def test_it_learns_further_and_is_read_from_the_cache_and_a_frozen_one_stays(run, trained):
-    assert all(map(torch.equal, train(run).model.parameters(), trained.model.parameters()))
+    assert all(map(torch.equal, train(run, say=pytest.fail).model.parameters(), trained.model.parameters()))
     before = dict(untrained(trained).model.named_parameters())
     moved = {name for name, now in trained.model.named_parameters() if not torch.equal(now, before[name])}
     assert moved >= {"embedding.weight", "decoder.weight", "encoder.transformer.encoder.layer.0.output.dense.weight"}
@@ -101,12 +101,14 @@ def test_a_folder_with_other_weights_is_another_run(run, trained):
 def test_states_of_a_frozen_encoder_are_computed_once_and_change_nothing(run, monkeypatch, tmp_path):
     of = replace(run, encoder=f"{run.encoder}:frozen", options=(("epochs", 2),))
     adversary = replace(of, variant="adversary", base=of, options=(("epochs", 1), ("trains", "attention")))
-    kept, passes = (train(of), train(adversary)), []
-    monkeypatch.setenv("CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("lib.training.trained.MOST", 0)
+    passes = []
     monkeypatch.setattr(Pretrained, "forward", lambda *given, of=Pretrained.forward: passes.append(1) or of(*given))
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "kept"))
+    kept, once = (train(of), train(adversary)), len(passes)
+    monkeypatch.setenv("CACHE_HOME", str(tmp_path / "anew"))
+    monkeypatch.setattr("lib.training.trained.MOST", 0)
     again = train(of), train(adversary)
-    assert len(passes) > 3 * 1300 / 32, "each batch of each epoch"
+    assert len(passes) > 4 * once and len(passes) - once > 3 * 1300 / 32, "each batch of each epoch"
     batch = collate(kept[0].corpus.test, np.arange(20))
     for one, two in zip(kept, again, strict=True):
         torch.testing.assert_close(one.model(batch).logits, two.model(batch).logits, rtol=0, atol=2e-3)

@@ -56,7 +56,7 @@ def test_residual_is_base_plus_embedding_and_concat_is_both_side_by_side():
         model.encoder.encoder.load_state_dict(base.encoder.state_dict())
         output = model(batch)
         assert torch.equal(output.hidden, states)
-        weights = torch.softmax(output.scores.masked_fill(~batch.mask, -torch.inf), dim=-1)
+        weights = torch.softmax(model.attention(states).masked_fill(~batch.mask, -torch.inf), dim=-1)
         torch.testing.assert_close(output.attention, weights)
 
 

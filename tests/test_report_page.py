@@ -57,7 +57,7 @@ def test_every_chart_is_drawn_and_words_stand_out_and_nothing_scrolls_sideways(u
     assert min(sizes) > 100 and page.locator("math").count() >= 3
     axes = "svg .role-axis-label text, svg .role-axis-title text, svg .role-legend-label text"
     for words in ("main p", "main td", "figcaption", "summary", axes):
-        assert text_contrast(page, words) >= 4.5, words
+        assert 4.5 <= text_contrast(page, words) <= 21, words
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert seen.wrong == []
 
@@ -124,7 +124,7 @@ def test_the_index_opens(chromium, made):
         for width in (1280, 320):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert text_contrast(page, ".card li") >= 4.5 and seen.wrong == []
+        assert 4.5 <= text_contrast(page, ".card li") <= 21 and seen.wrong == []
         page.locator(".card h2 a").click()
         page.wait_for_selector("html[data-charts=drawn]")
         assert page.url == made.as_uri()
