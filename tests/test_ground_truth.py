@@ -22,6 +22,7 @@ from lib.datasets.corpus import UNKNOWN
 from lib.interventions import between_orders, shapley, shortened, without_reason
 from lib.metrics.distances import probabilities
 from lib.models.classifier import Displayed
+from lib.quantity import RUN_COLUMNS
 from lib.training.targets import PEAK, TARGETS, target
 from papers import PAPERS
 from papers import ground_truth as parts
@@ -156,6 +157,20 @@ def test_deletion_moves_the_prediction_as_texts_without_the_first_words_do():
             shorter = type(given).of(*rest, given.label[[row]], given.instance[[row]])
             moved.append(abs(torch.sigmoid(tested(shorter).logits).item() - text["probability"]))
         assert text["deletion_attention_weights"] == pytest.approx(np.mean(moved), abs=1e-9)
+
+
+def test_deletions_of_several_models_of_ones_own_are_those_of_each():
+    texts, own = small.split((5, 12, 24)), []
+    for seed in (0, 1):
+        run = SimpleNamespace(**dict.fromkeys(RUN_COLUMNS, "a"), seed=seed)
+        own.append(SimpleNamespace(model=small.model(seed=seed), run=run, corpus=SimpleNamespace(test=texts)))
+        own[-1].batches = lambda split, size: batches(texts, 2)
+    instances = [measure(one.model, one.batches("test", 2), [attention_weights], one.run) for one in own]
+    parts = [ground_truth.deletions([one], of, ["attention_weights"]) for one, of in zip(own, instances, strict=True)]
+    both = ground_truth.deletions(own, pd.concat(instances, ignore_index=True), ["attention_weights"])
+    assert set(both["attention"]) == {"random", "attention"} and both["value"].notna().all()
+    assert both["value"].to_numpy() == pytest.approx((parts[0]["value"] + parts[1]["value"]).to_numpy() / 2)
+    assert ground_truth.deletions([], both, ["attention_weights"]).empty
 
 
 def test_words_deleted_together_give_the_shortened_text():
