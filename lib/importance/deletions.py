@@ -21,6 +21,7 @@ from lib.models import AttentionClassifier, AttentionModel, QuestionClassifier
 from lib.models.attention import Additive
 from lib.models.encoders import Average, Convolution
 from lib.models.evaluation import words_at_once
+from lib.models.interface import logits_of_nothing
 from lib.numerics import by_length
 from lib.projections import project_the_rest
 
@@ -63,14 +64,6 @@ def without_each(values: Tensor, positions: Tensor) -> Tensor:
     """Each row of values (batch, word) without the one at its position (batch,): (batch, word - 1)."""
     place = torch.arange(values.shape[1] - 1, device=positions.device)
     return values.gather(1, place + (place >= positions[:, None]).long())
-
-
-def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
-    """Logits (batch, class) with no token left; of a model that reads start and end too its `without_text`."""
-    if hasattr(model, "without_text"):
-        return model.without_text(batch)
-    output = model(batch)
-    return model.read_out(output, torch.zeros_like(output.attention))
 
 
 @torch.no_grad()

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from lib.datasets.batches import Batch
 from lib.datasets.corpus import PAD
-from lib.importance.deletions import logits_of_nothing
 from lib.metrics.distances import probabilities, total_variation
 from lib.models import AttentionModel, ModelOutput
 from lib.models.evaluation import WORDS, words_at_once
+from lib.models.interface import logits_of_nothing
 from lib.numerics import by_length
 from lib.quantity import CHANGE_BOUNDS, Quantity
 

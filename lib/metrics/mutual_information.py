@@ -18,8 +18,7 @@ def frequent_words(counts: np.ndarray, number: int) -> np.ndarray:
 
 def random_words(counts: np.ndarray, number: int, seed: int) -> np.ndarray:
     """`number` different words, drawn by their counts to the power of 3/4 (RS, the paper's footnote 6)."""
-    chances = counts.astype(np.float64) ** POWER * (counts > 0)
-    number = min(number, int((counts > 0).sum()))
+    chances, number = counts.astype(np.float64) ** POWER, min(number, int((counts > 0).sum()))
     return np.random.default_rng(seed).choice(len(counts), number, replace=False, p=chances / chances.sum())
 
 

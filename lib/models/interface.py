@@ -92,6 +92,14 @@ def read_each(model: AttentionModel, output: ModelOutput, draws: int, weights: W
     return two_classes(torch.cat(logits))
 
 
+def logits_of_nothing(model: AttentionModel, batch: Batch) -> Tensor:
+    """Logits (batch, class) with no token left; of a model that reads start and end too its `without_text`."""
+    if hasattr(model, "without_text"):
+        return model.without_text(batch)
+    output = model(batch)
+    return model.read_out(output, torch.zeros_like(output.attention))
+
+
 def two_classes(logits: Tensor) -> Tensor:
     """(..., class) with one sigmoid output as two classes, the first of which is always 0."""
     return torch.cat([torch.zeros_like(logits), logits], dim=-1) if logits.shape[-1] == 1 else logits
