@@ -276,4 +276,5 @@ def scatter(values: pd.DataFrame) -> alt.TopLevelMixin:
     diagonal = diagonal.transform_calculate(d0=f"datum.answer == '{ANSWERS[0]}' ? {numbers.min()} : {numbers.max()}")
     both = alt.layer(diagonal, dots, data=data).properties(width=200, height=200)
     drawn = both.facet(alt.Facet("source:N", title=None), columns=4)
-    return titled(drawn, "Printed values that count, but nats, against ours", ["On the dashed line they are equal."])
+    see = "All that count, those in nats left out. On the dashed line they are equal."
+    return titled(drawn, "Printed values against ours", [see])
