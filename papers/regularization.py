@@ -44,6 +44,7 @@ class RegularizationSettings(Settings):
     delta: Several[NonNegativeFloat] | None = setting(None, "weight of tying, for each attention; None: chosen on dev")
     eta: Several[NonNegativeFloat] | None = setting(None, "the same of the masked language model")
     lambdas: Distinct[NonNegativeFloat] = setting((0.0, 0.05, 0.2), "weights of distance in the adversary's loss")
+    epochs: PositiveInt | None = setting(None, "most epochs of a model; None: in paper until dev is no better")
     imitation_epochs: PositiveInt | None = setting(None, "most epochs of an adversary; None: the profile's")
     deeper: bool = setting(True, "table 6: models of more layers; False: it is left out")
     adversaries: bool = setting(True, "figure 1: trained adversaries; False: they are left out")
@@ -59,6 +60,7 @@ class RegularizationSettings(Settings):
 def variant(settings: Settings, name: str, attention: str, seed: int, layers: int = 1, **options) -> Run:
     """One model of the paper: the base, or one that is to keep its words; delta and eta are those of its attention."""
     options = ({"query_init": "normal"} if is_pretrained(settings.encoder) else TO_THE_END[settings.profile]) | options
+    options = options | {"epochs": settings.epochs} if settings.epochs else options
     weight = {"tying": "delta", "mlm": "eta"}.get(name)
     if weight and (values := getattr(settings, weight)):
         place = settings.attentions.index(attention) if attention in settings.attentions else 0

@@ -127,6 +127,9 @@ def test_the_paper_has_its_runs():
     assert {run.freezes_embeddings for run in first if run.variant == "tying"} == {True, False}, "one is a control"
     imitating = [run for run in runs if run.variant == "adversary"]
     assert {(run.base.variant, run.base.seed) for run in imitating} == {*product(("base", "mlm"), (0, 1, 2))}
+    few = planned.runs("regularization", "sst", "paper", delta=20.0, eta=0.3, epochs=8)
+    assert {run.epochs for run in few if run.variant != "adversary"} == {8}, "of every variant, not of adversaries"
+    assert {run.epochs for run in few if run.variant == "adversary"} == {run.epochs for run in imitating} != {8}
     of_minilm = planned.runs("regularization", "sst", "paper", encoder="minilm")
     assert {(run.layers, run.epochs) for run in of_minilm if run.variant != "adversary"} == {(1, 3)}
     without = planned.runs("regularization", "sst", "paper", encoder="conv")
