@@ -60,7 +60,7 @@ class RegularizationSettings(Settings):
 def variant(settings: Settings, name: str, attention: str, seed: int, layers: int = 1, **options) -> Run:
     """One model of the paper: the base, or one that is to keep its words; delta and eta are those of its attention."""
     options = ({"query_init": "normal"} if is_pretrained(settings.encoder) else TO_THE_END[settings.profile]) | options
-    options = options | {"epochs": settings.epochs} if settings.epochs else options
+    options |= {"epochs": settings.epochs} if settings.epochs else {}
     weight = {"tying": "delta", "mlm": "eta"}.get(name)
     if weight and (values := getattr(settings, weight)):
         place = settings.attentions.index(attention) if attention in settings.attentions else 0
